@@ -1,0 +1,72 @@
+"""The error model: whose fault is it?
+
+* `GymsuiteError`
+    * `UsageError`: the caller broke the protocol (step before reset, an unknown id).
+    * `DefinitionError`: an author's registry.yaml, task, image or environment.py is wrong.
+    * `InfrastructureError`: the world broke. Retried within a budget, never scored.
+        * `SandboxError`, with `SandboxDead` for one that was alive
+        * `ModelError`
+        * `VerifierError`
+        * `DeadlineError`
+    * `Truncated`: an agent ran out of a budget of its own. The episode ends, and is scored.
+
+A mistake of the agent is not an exception: a bad tool call, a failing command or a command that
+timed out is an observation.
+"""
+
+
+class GymsuiteError(Exception):
+    """Base of every error that gymsuite raises on purpose."""
+
+
+class UsageError(GymsuiteError):
+    """The caller broke the protocol."""
+
+
+class DefinitionError(GymsuiteError):
+    """An environment, task, image or registry entry is wrong; retrying cannot help."""
+
+
+class InfrastructureError(GymsuiteError):
+    """The rollout could not be carried out; it has no score.
+
+    `retryable` says whether another attempt may fare better.
+    """
+
+    kind = "infrastructure"
+
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class SandboxError(InfrastructureError):
+    """A sandbox could not start, or could not do what it was asked."""
+
+    kind = "sandbox"
+
+
+class SandboxDead(SandboxError):  # noqa: N818 - a state, read as "the sandbox is dead"
+    """A live sandbox was lost: its channel closed, broke the protocol, or fell silent."""
+
+
+class ModelError(InfrastructureError):
+    """The model behind an agent, a user or a judge could not be reached, or answered nonsense."""
+
+    kind = "model"
+
+
+class VerifierError(InfrastructureError):
+    """The verifier itself failed, which says nothing about the submission."""
+
+    kind = "verifier"
+
+
+class DeadlineError(InfrastructureError):
+    """A stage outlived its deadline, and it was not the agent's doing."""
+
+    kind = "deadline"
+
+
+class Truncated(GymsuiteError):  # noqa: N818 - an outcome rather than an error
+    """Raised by an agent whose own budget is used up, such as its model's context length."""

@@ -1,0 +1,26 @@
+"""The file system that a sandbox starts from, as layers on this machine's disk."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Image:
+    """A built image. Its digest is a hash of its recipe and of all that went into it.
+
+    `layers` are directories, lowest first, to be stacked by overlayfs; a deleted file is an
+    overlay whiteout. `binds` are read-only host paths that appear at the same path inside; only a
+    `host` image has any, and only the `local` provider can run it. `python` is the version of the
+    interpreter inside ("3.11.7"), or "" where there is none.
+    """
+
+    name: str
+    digest: str
+    base: str
+    layers: tuple[Path, ...]
+    binds: tuple[Path, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str = "/workspace"
+    architecture: str = "x86_64"
+    python: str = ""

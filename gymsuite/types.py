@@ -1,0 +1,236 @@
+"""The data that flows through a rollout. Frozen, and nothing here does I/O."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+
+class Model(BaseModel):
+    """Base of all values that cross disk or network: frozen, strict about unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"
+    )
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        message = "must be a finite number"
+        raise ValueError(message)
+    return number
+
+
+Finite = Annotated[float, AfterValidator(_finite)]
+
+
+class TextPart(Model):
+    """A piece of text in a message."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImagePart(Model):
+    """A picture in a message."""
+
+    type: Literal["image"] = "image"
+    media_type: str
+    data: bytes = Field(repr=False)
+
+
+class ToolCall(Model):
+    """One call that the agent asks for.
+
+    `error` says why the model's arguments could not be read (malformed JSON, say). Such a call is
+    never run: its observation is the error.
+    """
+
+    id: str = ""
+    name: str
+    arguments: Mapping[str, Any] = {}
+    error: str | None = None
+
+
+class TokenUsage(Model):
+    """What one model call cost. `input_tokens` includes the cached ones."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class Message(Model):
+    """One message of a conversation, in the shape that chat-completion APIs share.
+
+    `extra` is opaque (token ids, logprobs, weight version): carried, never read by the core.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | tuple[TextPart | ImagePart, ...] = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    usage: TokenUsage | None = None
+    extra: Mapping[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """The text of the message, without pictures."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+
+Action = Message
+"""What the agent says: an assistant message, usually with tool calls."""
+
+
+class ToolSchema(Model):
+    """A tool as the model sees it. `parameters` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+class Observation(NamedTuple):
+    """The messages that are new to the agent; after reset also the tools it may call."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSchema, ...] = ()
+
+
+class SandboxSpec(Model):
+    """What a sandbox is made of. `image` is the name of a folder in `sandboxes/`."""
+
+    image: str
+    workdir: str = "/workspace"
+    env: Mapping[str, str] = {}
+    cpus: float = Field(default=1.0, gt=0)
+    memory_bytes: int = Field(default=2 << 30, gt=0)
+    pids: int = Field(default=512, gt=0)
+
+
+class Limits(Model):
+    """Where an episode and its verification end. Seconds are wall time."""
+
+    max_steps: int = Field(default=50, gt=0)
+    episode_seconds: float = Field(default=1800, gt=0)
+    command_seconds: float = Field(default=60, gt=0)
+    verify_seconds: float = Field(default=600, gt=0)
+    reset_seconds: float = Field(default=300, gt=0)
+    output_bytes: int = Field(default=20_000, gt=0)
+    submission_bytes: int = Field(default=16 << 20, gt=0)
+
+
+class Task(Model):
+    """One problem. The agent sees `prompt` and `files`; only a verifier sees `hidden`.
+
+    `solution` is what the oracle replays. `files` are written below the sandbox's workdir.
+    """
+
+    id: str = Field(min_length=1)
+    prompt: str
+    split: str = "train"
+    level: int = 1
+    files: Mapping[str, str] = {}
+    hidden: Mapping[str, Any] = Field(default={}, repr=False)
+    solution: tuple[ToolCall, ...] = Field(default=(), repr=False)
+    sandbox: SandboxSpec | None = None
+    limits: Limits | None = None
+    metadata: Mapping[str, Any] = {}
+
+
+class Submission(Model):
+    """All that a verifier will ever know of the agent: what it left behind.
+
+    `files` are by path below the workdir; `patch` is a git-format diff against the prepared
+    workdir, made on our side; `state` is what an environment with state of its own collected.
+    """
+
+    answer: str = ""
+    files: Mapping[str, bytes] = {}
+    deletions: tuple[str, ...] = ()
+    patch: bytes = b""
+    state: Mapping[str, Any] = {}
+
+
+class Score(Model):
+    """A verifier's judgement. `passed` is strict success; `reward` is what a trainer learns from."""
+
+    reward: Finite
+    passed: bool
+    metrics: Mapping[str, Finite] = {}
+    details: str = ""
+
+
+class Step(NamedTuple):
+    """Gymnasium's five values. `info` informs; nothing depends on it."""
+
+    observation: Observation
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+
+class Failure(Model):
+    """Why a rollout has no score."""
+
+    kind: str
+    stage: str
+    message: str
+    retryable: bool = True
+
+
+class Usage(Model):
+    """What a rollout cost: model tokens, sandbox time and wall time, by stage."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    sandbox_cpu_seconds: float = 0.0
+    sandbox_peak_bytes: int = 0
+    verifier_cpu_seconds: float = 0.0
+    reset_seconds: float = 0.0
+    model_seconds: float = 0.0
+    tool_seconds: float = 0.0
+    verify_seconds: float = 0.0
+    wall_seconds: float = 0.0
+
+
+class Rollout(Model):
+    """The record of one attempt: it has a score or a failure, never both, never neither.
+
+    `sandbox` says what the sandbox was and which limits it really enforced.
+    """
+
+    id: str
+    environment: str
+    task: str
+    task_digest: str = ""
+    seed: int
+    repeat: int = 0
+    attempt: int = 0
+    agent: str = ""
+    messages: tuple[Message, ...] = ()
+    submission: Submission | None = None
+    score: Score | None = None
+    failure: Failure | None = None
+    truncated: bool = False
+    truncation: str = ""
+    usage: Usage = Usage()
+    sandbox: Mapping[str, Any] = {}
+    started: str = ""
+
+    @model_validator(mode="after")
+    def _scored_or_failed(self) -> "Rollout":
+        if (self.score is None) == (self.failure is None):
+            message = "a rollout has either a score or a failure"
+            raise ValueError(message)
+        return self
