@@ -1,0 +1,94 @@
+"""An environment is a value that an author fills in: tasks, tools, a sandbox and a verifier."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gymsuite.errors import DeadlineError, GymsuiteError, VerifierError
+from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.tools import Context, Tool, Toolbox, submit
+from gymsuite.types import (
+    Action,
+    Limits,
+    Message,
+    SandboxSpec,
+    Score,
+    Submission,
+    Task,
+    ToolCall,
+)
+
+Verifier = Callable[[Task, Submission, OpenSandbox], Awaitable[Score]]
+"""Judges what was left behind. It never meets the agent, its sandbox or its words."""
+
+Prepare = Callable[[Task, Sandbox], Awaitable[None]]
+"""Puts a task's starting state into a fresh sandbox; a pure function of the task."""
+
+Collect = Callable[[Task, Sandbox], Awaitable[Submission]]
+"""Takes from the agent's sandbox, from outside, what the verifier will see."""
+
+Respond = Callable[[Context, Action], Awaitable[tuple[Message, ...] | None]]
+"""Answers a plain-text action (a user, a text protocol); None ends the episode."""
+
+Solve = Callable[[Task, OpenSandbox], Awaitable[tuple[ToolCall, ...]]]
+"""Works out a solution that is not stored with the task; only the oracle asks for it."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Tasks, tools, a verifier, and what each episode runs in.
+
+    `sandbox` may be None when no tool and no verifier needs one.
+    """
+
+    id: str
+    tasks: Sequence[Task]
+    verifier: Verifier
+    sandbox: SandboxSpec | None = None
+    limits: Limits = Limits()
+    system_prompt: str = ""
+    tools: tuple[Tool, ...] = (submit,)
+    prepare: Prepare | None = None
+    collect: Collect | None = None
+    respond: Respond | None = None
+    solve: Solve | None = None
+    description: str = ""
+
+    @cached_property
+    def toolbox(self) -> Toolbox:
+        """The tools by name; raises `DefinitionError` for one that has no schema."""
+        return Toolbox.of(self.tools)
+
+    def limits_of(self, task: Task) -> Limits:
+        """The task's own limits, else the environment's."""
+        return task.limits or self.limits
+
+    async def verify(self, task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
+        """Score a submission, live or stored, in sandboxes that the agent never saw.
+
+        Raises `InfrastructureError` when there can be no score, whatever broke: `VerifierError`
+        for a verifier that raised or returned no score, `DeadlineError` for one that took longer
+        than `limits.verify_seconds`.
+        """
+        seconds = self.limits_of(task).verify_seconds
+        try:
+            async with asyncio.timeout(seconds) as deadline:
+                score = await self.verifier(task, submission, open_sandbox)
+        except GymsuiteError:
+            raise
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise VerifierError(f"verifier of {self.id} timed out on its own") from error
+            raise DeadlineError(
+                f"verifier of {self.id} took more than {seconds} s for task {task.id!r}"
+            ) from error
+        except Exception as error:  # the one place where any exception has a name: the verifier's
+            raise VerifierError(
+                f"verifier of {self.id} raised {type(error).__name__} for task {task.id!r}: {error}"
+            ) from error
+        if not isinstance(score, Score):
+            raise VerifierError(
+                f"verifier of {self.id} returned {type(score).__name__}, not a Score"
+            )
+        return score
