@@ -8,6 +8,7 @@
         * `ModelError`
         * `VerifierError`
         * `DeadlineError`
+        * `AgentError`
     * `Truncated`: an agent ran out of a budget of its own. The episode ends, and is scored.
 
 A mistake of the agent is not an exception: a bad tool call, a failing command or a command that
@@ -66,6 +67,12 @@ class DeadlineError(InfrastructureError):
     """A stage outlived its deadline, and it was not the agent's doing."""
 
     kind = "deadline"
+
+
+class AgentError(InfrastructureError):
+    """An agent's own code raised; what it had done so far says nothing about the model."""
+
+    kind = "agent"
 
 
 class Truncated(GymsuiteError):  # noqa: N818 - an outcome rather than an error

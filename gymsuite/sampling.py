@@ -26,7 +26,7 @@ def sample_action(tools: Sequence[ToolSchema], rng: random.Random) -> Action:
     return Message(role="assistant", tool_calls=(call,))
 
 
-def _value(schema: Mapping[str, Any], rng: random.Random) -> object:
+def _value(schema: Mapping[str, Any], rng: random.Random) -> object:  # noqa: PLR0911 - a table
     if "enum" in schema:
         return rng.choice(schema["enum"])
     if "anyOf" in schema:

@@ -48,9 +48,11 @@ async def bash(context: Context, command: str) -> str:
 
     Each call starts a new shell in the working directory.
     """
+    if "\0" in command:
+        raise ToolError("a command cannot contain a NUL character")
     timeout = context.command_timeout
     result = await context.sandbox.exec(
-        ["bash", "-c", "exec 2>&1\n" + command],
+        ["bash", "-c", "exec 2>&1\n" + _encodable(command)],
         timeout=timeout,
         max_output=context.limits.output_bytes,
     )
@@ -68,24 +70,31 @@ async def edit(context: Context, path: str, old: str, new: str) -> str:
     To create a file, give an empty `old` and a `path` that does not exist yet. `old` must match
     byte for byte, white space included, and must occur once.
     """
-    if not path:
-        raise ToolError("path is empty; give the file to edit")
+    if not path or "\0" in path:
+        raise ToolError("path is empty or has a NUL character; give the file to edit")
+    path = _encodable(path)
     data = await context.sandbox.read(path)
     if data is None:
         if old:
             raise ToolError(f"no file {path!r}; to create it, give an empty `old`")
-        await context.sandbox.write(path, new.encode(errors="surrogateescape"))
+        await context.sandbox.write(path, _encodable(new).encode())
         return f"created {path}"
     if not old:
         raise ToolError(f"{path!r} exists; give the text to replace in `old`")
-    wanted, replacement = (text.encode(errors="surrogateescape") for text in (old, new))
+    wanted, replacement = (_encodable(text).encode() for text in (old, new))
     count = data.count(wanted)
     if count != 1:
         raise ToolError(_why_not_once(path, data, wanted, count))
     at = data.index(wanted)
     await context.sandbox.write(path, data.replace(wanted, replacement))
     line = data.count(b"\n", 0, at) + 1
-    return f"replaced {wanted.count(b'''\n''') + 1} line(s) of {path} from line {line}"
+    wanted_lines = wanted.count(b"\n") + 1
+    return f"replaced {wanted_lines} line(s) of {path} from line {line}"
+
+
+def _encodable(text: str) -> str:
+    """Replace what UTF-8 cannot carry: JSON lets a model send lone surrogates."""
+    return text.encode(errors="replace").decode()
 
 
 def _why_not_once(path: str, data: bytes, wanted: bytes, count: int) -> str:
@@ -137,9 +146,7 @@ class Toolbox:
 
         Raises `InfrastructureError` when the world broke and `DefinitionError` when the tool did.
         """
-        return Message(
-            role="tool", tool_call_id=call.id, content=await self._reply(call, context)
-        )
+        return Message(role="tool", tool_call_id=call.id, content=await self._reply(call, context))
 
     async def _reply(self, call: ToolCall, context: Context) -> str:
         if context.submitted:
@@ -157,7 +164,7 @@ class Toolbox:
             reply = await tool(context, **dict(arguments))
         except ToolError as error:
             return f"error: {error}"
-        except (GymsuiteError, TimeoutError):
+        except GymsuiteError:
             raise
         except Exception as error:
             raise DefinitionError(

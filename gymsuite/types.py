@@ -159,7 +159,7 @@ class Submission(Model):
 
 
 class Score(Model):
-    """A verifier's judgement. `passed` is strict success; `reward` is what a trainer learns from."""
+    """A verifier's judgement. `passed` is strict success, `reward` what a trainer learns from."""
 
     reward: Finite
     passed: bool

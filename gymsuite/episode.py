@@ -1,0 +1,265 @@
+"""One live attempt at a task: `reset` and `step`, written once for all environments."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from types import TracebackType
+from typing import Any, Self
+
+from gymsuite.environment import Environment
+from gymsuite.errors import DeadlineError, DefinitionError, SandboxDead, UsageError
+from gymsuite.sandbox.lazy import LazySandbox
+from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
+from gymsuite.tools import Context
+from gymsuite.types import (
+    Action,
+    Message,
+    Observation,
+    SandboxSpec,
+    Score,
+    Step,
+    Submission,
+    Task,
+    Usage,
+)
+
+_NO_STATS = SandboxStats(0.0)
+
+
+class Episode:
+    """One attempt. Single use: reset once, step to the end, leave the block.
+
+    `stage` names what it is doing, so that a failure can say where it happened. After the last
+    step `submission`, `score` and `truncation` (which limit ended it, or "") are set.
+    """
+
+    def __init__(self, environment: Environment, open_sandbox: OpenSandbox) -> None:
+        self.environment = environment
+        self.stage = "reset"
+        self.done = False
+        self.submission: Submission | None = None
+        self.score: Score | None = None
+        self.truncation = ""
+        self.sandbox_description: dict[str, object] = {}
+        self._open_sandbox = open_sandbox
+        self._stack = AsyncExitStack()
+        self._context: Context | None = None
+        self._sandbox = LazySandbox(self._open_prepared)
+        self._steps = 0
+        self._ends_at = 0.0
+        self._deadline: asyncio.Timeout | None = None
+        self._seconds = {"reset": 0.0, "tool": 0.0, "verify": 0.0}
+        self._stats = _NO_STATS
+        self._verifier_cpu_seconds = 0.0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.done = True
+        await self._stack.aclose()
+
+    @property
+    def seconds_left(self) -> float:
+        """What remains of `limits.episode_seconds`."""
+        return self._ends_at - time.monotonic()
+
+    @property
+    def usage(self) -> Usage:
+        """What the episode has cost so far, model calls excepted."""
+        return Usage(
+            sandbox_cpu_seconds=self._stats.cpu_seconds,
+            sandbox_peak_bytes=self._stats.peak_memory_bytes or 0,
+            verifier_cpu_seconds=self._verifier_cpu_seconds,
+            reset_seconds=self._seconds["reset"],
+            tool_seconds=self._seconds["tool"],
+            verify_seconds=self._seconds["verify"],
+        )
+
+    async def reset(self, task: Task, seed: int) -> tuple[Observation, dict[str, Any]]:
+        """Begin, and return all messages so far with the tools.
+
+        A pure function of (environment, task, seed). Raises `UsageError` on a second call.
+        """
+        if self._context is not None:
+            raise UsageError("an episode is reset once; make a new one for another attempt")
+        limits = self.environment.limits_of(task)
+        self._ends_at = time.monotonic() + limits.episode_seconds
+        self._context = Context(
+            task=task,
+            sandbox=self._sandbox,
+            limits=limits,
+            rng=random.Random(f"{self.environment.id}/{task.id}/{seed}"),  # noqa: S311 - no secret
+            seconds_left=lambda: self.seconds_left,
+        )
+        system = self.environment.system_prompt
+        first = (Message(role="system", content=system),) if system else ()
+        messages = (*first, Message(role="user", content=task.prompt))
+        info = {"task": task.id, "seed": seed}
+        return Observation(messages, self.environment.toolbox.schemas), info
+
+    async def step(self, action: Action) -> Step:
+        """Carry out the action; on the last step collect, close the sandbox and verify.
+
+        Raises `UsageError` before reset or after the end, and `InfrastructureError` when the
+        world broke: there is no reward then.
+        """
+        context = self._live_context()
+        if action.role != "assistant":
+            raise UsageError(f"an action has the role 'assistant', not {action.role!r}")
+        self._steps += 1
+        self.stage = "step"
+        messages, ended = await self._act(context, action)
+        if ended:
+            return await self._end(messages, action.text)
+        if self.seconds_left <= 0:
+            self.truncation = "episode_seconds"
+        elif self._steps >= context.limits.max_steps:
+            self.truncation = "max_steps"
+        if self.truncation:
+            return await self._end(messages, "")
+        return Step(Observation(messages), 0.0, terminated=False, truncated=False, info={})
+
+    async def truncate(self, reason: str) -> Step:
+        """End the episode now, because a limit outside of it was reached, and score it."""
+        self._live_context()
+        self.truncation = reason
+        return await self._end((), "")
+
+    def _live_context(self) -> Context:
+        if self._context is None:
+            raise UsageError("reset the episode before stepping it")
+        if self.done:
+            raise UsageError("the episode is over; make a new one for another attempt")
+        return self._context
+
+    async def _act(self, context: Context, action: Action) -> tuple[tuple[Message, ...], bool]:
+        """Run the tool calls, or let the environment respond to plain text."""
+        messages: list[Message] = []
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, self.seconds_left)) as deadline:
+                self._deadline = deadline
+                if action.tool_calls:
+                    for call in action.tool_calls:
+                        reply = await self.environment.toolbox.call(call, context)
+                        messages.append(reply)
+                    return tuple(messages), context.submitted
+                if self.environment.respond is None:
+                    return (), True
+                said = await self.environment.respond(context, action)
+                return (said or (), said is None or context.submitted)
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise DefinitionError(
+                    f"{self.environment.id}: respond() timed out on its own"
+                ) from error
+            messages += [
+                Message(
+                    role="tool", tool_call_id=call.id, content="error: the episode's time is up"
+                )
+                for call in action.tool_calls[len(messages) :]
+            ]
+            return tuple(messages), False
+        finally:
+            self._deadline = None
+            self._seconds["tool"] += time.monotonic() - started
+
+    async def _end(self, messages: tuple[Message, ...], text: str) -> Step:
+        context = self._live_context()
+        self.done = True
+        self.stage = "collect"
+        self.submission = await self._collect(context, text)
+        self.stage = "verify"
+        started = time.monotonic()
+        try:
+            self.score = await self.environment.verify(
+                context.task, self.submission, self._metered_open
+            )
+        finally:
+            self._seconds["verify"] = time.monotonic() - started
+        info: dict[str, Any] = {"passed": self.score.passed, "metrics": dict(self.score.metrics)}
+        if self.truncation:
+            info["truncation"] = self.truncation
+        truncated = bool(self.truncation)
+        return Step(
+            Observation(messages),
+            self.score.reward,
+            terminated=not truncated,
+            truncated=truncated,
+            info=info,
+        )
+
+    async def _collect(self, context: Context, text: str) -> Submission:
+        """What the agent left, taken under a deadline; its sandbox is gone afterwards."""
+        seconds = context.limits.reset_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                submission = Submission()
+                if self.environment.collect is not None:
+                    submission = await self.environment.collect(context.task, self._sandbox)
+                if self._sandbox.opened is not None:
+                    self._stats = await self._sandbox.stats()
+        except TimeoutError as error:
+            raise DeadlineError(f"collecting the submission took more than {seconds} s") from error
+        finally:
+            self.sandbox_description = dict(self._sandbox.description)
+            await self._stack.aclose()
+        answer = submission.answer or context.answer or text
+        return submission.model_copy(update={"answer": answer})
+
+    async def _open_prepared(self) -> Sandbox:
+        context = self._context
+        if context is None:
+            raise UsageError("reset the episode before using its sandbox")
+        task = context.task
+        spec = self._spec(task)
+        started = time.monotonic()
+        stage, self.stage = self.stage, "reset"
+        if self._deadline is not None:
+            self._deadline.reschedule(None)  # the agent does not pay for a slow start
+        try:
+            async with asyncio.timeout(context.limits.reset_seconds):
+                sandbox = await self._stack.enter_async_context(self._open_sandbox(spec))
+                for path, content in task.files.items():
+                    await sandbox.write(path, content.encode())
+                if self.environment.prepare is not None:
+                    await self.environment.prepare(task, sandbox)
+        except TimeoutError as error:
+            raise DeadlineError(
+                f"preparing the sandbox of task {task.id!r} took more than "
+                f"{context.limits.reset_seconds} s"
+            ) from error
+        spent = time.monotonic() - started
+        self._seconds["reset"] += spent
+        self._ends_at += spent
+        if self._deadline is not None:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
+        self.stage = stage
+        return sandbox
+
+    def _spec(self, task: Task) -> SandboxSpec:
+        spec = task.sandbox or self.environment.sandbox
+        if spec is None:
+            raise DefinitionError(
+                f"{self.environment.id}: something needs a sandbox, but neither the environment "
+                f"nor task {task.id!r} names one; give `sandbox: {{image: ...}}`"
+            )
+        return spec
+
+    @asynccontextmanager
+    async def _metered_open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        """Open a sandbox for the verifier, and add what it used to the bill."""
+        async with self._open_sandbox(spec) as sandbox:
+            try:
+                yield sandbox
+            finally:
+                with suppress(SandboxDead):  # it has no meter; its user reports the death
+                    self._verifier_cpu_seconds += (await sandbox.stats()).cpu_seconds

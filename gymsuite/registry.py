@@ -1,0 +1,224 @@
+"""registry.yaml -> Environment. An index of data; nothing registers itself."""
+
+import difflib
+import importlib.metadata
+import importlib.util
+import json
+import re
+import sys
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError
+
+from gymsuite.environment import Environment
+from gymsuite.errors import DefinitionError, UsageError
+from gymsuite.suite import suite_root
+from gymsuite.types import Limits, Model, SandboxSpec, Task
+
+ENTRY_POINTS = "gymsuite.registries"
+_ID = re.compile(r"^[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*-v\d+$")
+_OPTIONAL = ("tools", "system_prompt", "prepare", "collect", "respond", "solve")
+
+
+class EnvironmentSpec(Model):
+    """One entry of registry.yaml. `path` is a folder with an environment.py, beside the file."""
+
+    path: str
+    description: str = Field(min_length=1)
+    sandbox: SandboxSpec | None = None
+    limits: Limits = Limits()
+    tags: tuple[str, ...] = ()
+
+
+class _RegistryFile(Model):
+    environments: Mapping[str, EnvironmentSpec]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    spec: EnvironmentSpec
+    root: Path
+
+
+class Registry:
+    """The environments of one or more registry.yaml files, by id. The code behind them is lazy."""
+
+    def __init__(self, *paths: Path) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self.image_roots: tuple[Path, ...] = ()
+        for path in paths:
+            self._add(path)
+
+    @staticmethod
+    def default() -> "Registry":
+        """The suite's own environments, and those of installed third parties.
+
+        A third party names its registry.yaml by an entry point of the group
+        `gymsuite.registries`, as in `mine = "my_package:registry.yaml"`. One that cannot be read,
+        or repeats an id, is left out with a warning.
+        """
+        registry = Registry(suite_root() / "registry.yaml")
+        for entry_point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+            try:
+                registry._add(_locate(entry_point))
+            except DefinitionError as error:
+                warnings.warn(
+                    f"environments of {entry_point.name!r} left out: {error}", stacklevel=2
+                )
+        return registry
+
+    @property
+    def specs(self) -> Mapping[str, EnvironmentSpec]:
+        """What registry.yaml says of each id, sorted by id."""
+        return {name: entry.spec for name, entry in sorted(self._entries.items())}
+
+    def spec(self, name: str) -> EnvironmentSpec:
+        """The entry of one id; raises `UsageError` with the nearest one for an unknown id."""
+        return self._entry(name).spec
+
+    def load(self, name: str) -> Environment:
+        """Build an environment; this is the first moment that its code is imported.
+
+        Raises `UsageError` for an unknown id and `DefinitionError` for a broken definition.
+        """
+        entry = self._entry(name)
+        folder = entry.root / entry.spec.path
+        module = _import_folder(folder, name)
+        parts = {part: getattr(module, part) for part in _OPTIONAL if hasattr(module, part)}
+        environment = Environment(
+            id=name,
+            tasks=_tasks(module, folder),
+            verifier=module.verify,
+            sandbox=entry.spec.sandbox,
+            limits=entry.spec.limits,
+            description=entry.spec.description,
+            **parts,
+        )
+        if not environment.tasks:
+            raise DefinitionError(f"{folder}: {name} has no tasks")
+        _ = environment.toolbox  # a tool without a schema is found now
+        return environment
+
+    def _entry(self, name: str) -> _Entry:
+        entry = self._entries.get(name)
+        if entry is None:
+            near = difflib.get_close_matches(name, self._entries, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else "; `gymsuite list` shows them all"
+            raise UsageError(f"no environment {name!r}{hint}")
+        return entry
+
+    def _add(self, path: Path) -> None:
+        specs = _read(path)
+        if both := specs.keys() & self._entries.keys():
+            raise DefinitionError(f"{path}: {min(both)!r} is already registered; choose another id")
+        root = path.parent.resolve()
+        self._entries.update({name: _Entry(spec, root) for name, spec in specs.items()})
+        self.image_roots = (*self.image_roots, root / "sandboxes")
+
+
+def _read(path: Path) -> Mapping[str, EnvironmentSpec]:
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506 - a SafeLoader
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise DefinitionError(f"{path}: not a readable YAML file: {error}") from error
+    try:
+        specs = _RegistryFile.model_validate(raw).environments
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise DefinitionError(f"{path}: {problems}") from error
+    for name in specs:
+        if not _ID.match(name):
+            raise DefinitionError(
+                f"{path}: {name!r} is no id; it would be family/name-vN in lower case, "
+                "such as coding/pybugs-v1"
+            )
+    return specs
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """A safe loader that refuses a key given twice; YAML's own takes the last silently."""
+
+    def construct_mapping(
+        self,
+        node: yaml.MappingNode,
+        deep: bool = False,  # noqa: FBT001, FBT002 - overridden
+    ) -> dict[Hashable, Any]:
+        keys = [key.value for key, _ in node.value]
+        if twice := {key for key in keys if isinstance(key, str) and keys.count(key) > 1}:
+            raise yaml.constructor.ConstructorError(
+                "while reading a mapping", node.start_mark, f"{min(twice)!r} is given twice"
+            )
+        return super().construct_mapping(node, deep=deep)
+
+
+def _locate(entry_point: importlib.metadata.EntryPoint) -> Path:
+    """Where a third party's registry.yaml lies, found without importing its code."""
+    package = entry_point.module
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError) as error:
+        raise DefinitionError(f"{entry_point.value!r}: {error}") from error
+    if spec is None or not spec.submodule_search_locations:
+        raise DefinitionError(f"{entry_point.value!r}: there is no package {package!r}")
+    return Path(next(iter(spec.submodule_search_locations))) / (entry_point.attr or "registry.yaml")
+
+
+def _import_folder(folder: Path, name: str) -> ModuleType:
+    """Import environment.py by its path, as a package of its own so that siblings resolve."""
+    path = folder / "environment.py"
+    if not path.is_file():
+        raise DefinitionError(f"{name}: no file {path}; registry.yaml's `path` is its folder")
+    alias = "_gymsuite_" + re.sub(r"\W", "_", f"{name}_{folder}")
+    if alias in sys.modules:
+        return sys.modules[alias]
+    spec = importlib.util.spec_from_file_location(
+        alias, path, submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        raise DefinitionError(f"{path}: cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[alias] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # an author's code may raise anything
+        del sys.modules[alias]
+        raise DefinitionError(f"{path}: {type(error).__name__}: {error}") from error
+    if not callable(getattr(module, "verify", None)):
+        raise DefinitionError(
+            f"{path}: defines no `async def verify(task, submission, open_sandbox)`"
+        )
+    return module
+
+
+def _tasks(module: ModuleType, folder: Path) -> Sequence[Task]:
+    source = getattr(module, "tasks", None)
+    if source is None:
+        return _read_tasks(folder / "tasks.jsonl")
+    return source() if callable(source) else source  # type: ignore[no-any-return]
+
+
+def _read_tasks(path: Path) -> tuple[Task, ...]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DefinitionError(
+            f"{path}: {error}; an environment has a tasks.jsonl or defines `tasks`"
+        ) from error
+    tasks: dict[str, Task] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            task = Task.model_validate(json.loads(line))
+        except ValueError as error:
+            raise DefinitionError(f"{path}:{number}: {error}") from error
+        if task.id in tasks:
+            raise DefinitionError(f"{path}:{number}: a second task {task.id!r}")
+        tasks[task.id] = task
+    return tuple(tasks.values())

@@ -1,0 +1,178 @@
+"""An agent meets an environment: one rollout, with a score or a failure."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+from gymsuite.environment import Environment
+from gymsuite.episode import Episode
+from gymsuite.errors import (
+    AgentError,
+    DefinitionError,
+    GymsuiteError,
+    InfrastructureError,
+    Truncated,
+)
+from gymsuite.sandbox.protocol import OpenSandbox
+from gymsuite.types import (
+    Action,
+    Failure,
+    Message,
+    Observation,
+    Rollout,
+    Step,
+    Task,
+    TokenUsage,
+    Usage,
+)
+
+
+class Agent(Protocol):
+    """Plays one rollout. It sees observations, and nothing else of the episode."""
+
+    async def act(self, observation: Observation) -> Action:
+        """Answer what is new. Raises `Truncated` when a budget of its own is used up."""
+        ...
+
+
+AgentFactory = Callable[[Task], Agent]
+"""Makes the agent of one rollout. Only the oracle's looks at the task's solution."""
+
+
+def task_digest(task: Task) -> str:
+    """A hash of all that a task is; stored rollouts of a changed task are not its rollouts."""
+    return hashlib.sha256(task.model_dump_json().encode()).hexdigest()[:32]
+
+
+def rollout_id(environment: str, digest: str, seed: int, repeat: int) -> str:
+    """The same for every attempt at the same rollout, on every machine."""
+    key = f"{environment}|{digest}|{seed}|{repeat}"
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+async def rollout(  # noqa: PLR0913 - what makes a rollout reproducible
+    environment: Environment,
+    task: Task,
+    make_agent: AgentFactory,
+    open_sandbox: OpenSandbox,
+    *,
+    seed: int = 0,
+    repeat: int = 0,
+    attempt: int = 0,
+    agent_name: str = "",
+) -> Rollout:
+    """Play one episode to its end and record it.
+
+    Whatever breaks is recorded as a `Failure`, and such a rollout has no score. Cancellation and
+    `UsageError` are raised.
+    """
+    recorder = _Recorder(environment, open_sandbox)
+    started, clock = datetime.now(UTC), time.monotonic()
+    failure: Failure | None = None
+    async with recorder.episode as episode:
+        try:
+            await recorder.play(task, make_agent, seed)
+        except (InfrastructureError, DefinitionError) as error:
+            failure = _failure(error, recorder.stage)
+    digest = task_digest(task)
+    return Rollout(
+        id=rollout_id(environment.id, digest, seed, repeat),
+        environment=environment.id,
+        task=task.id,
+        task_digest=digest,
+        seed=seed,
+        repeat=repeat,
+        attempt=attempt,
+        agent=agent_name,
+        messages=tuple(recorder.messages),
+        submission=episode.submission,
+        score=None if failure else episode.score,
+        failure=failure,
+        truncated=bool(episode.truncation),
+        truncation=episode.truncation,
+        usage=recorder.usage(time.monotonic() - clock),
+        sandbox=episode.sandbox_description,
+        started=started.isoformat(timespec="milliseconds"),
+    )
+
+
+def _failure(error: GymsuiteError, stage: str) -> Failure:
+    if isinstance(error, InfrastructureError):
+        return Failure(kind=error.kind, stage=stage, message=str(error), retryable=error.retryable)
+    return Failure(kind="definition", stage=stage, message=str(error), retryable=False)
+
+
+class _Recorder:
+    """The loop between agent and episode, and what it saw."""
+
+    def __init__(self, environment: Environment, open_sandbox: OpenSandbox) -> None:
+        self.episode = Episode(environment, open_sandbox)
+        self.messages: list[Message] = []
+        self._acting = False
+        self._model_seconds = 0.0
+        self._tokens: list[TokenUsage] = []
+
+    @property
+    def stage(self) -> str:
+        return "agent" if self._acting else self.episode.stage
+
+    async def play(self, task: Task, make_agent: AgentFactory, seed: int) -> None:
+        agent = make_agent(task)
+        observation, _ = await self.episode.reset(task, seed)
+        self.messages.extend(observation.messages)
+        while not self.episode.done:
+            step = await self._turn(agent, observation)
+            observation = step.observation
+            self.messages.extend(observation.messages)
+
+    async def _turn(self, agent: Agent, observation: Observation) -> Step:
+        try:
+            action = await self._act(agent, observation)
+        except Truncated as reason:
+            return await self.episode.truncate(str(reason) or "agent budget")
+        if action is None:
+            return await self.episode.truncate("episode_seconds")
+        self.messages.append(action)
+        if action.usage is not None:
+            self._tokens.append(action.usage)
+        return await self.episode.step(action)
+
+    async def _act(self, agent: Agent, observation: Observation) -> Action | None:
+        """The agent's next action, or None when the episode's time ran out first."""
+        self._acting, started = True, time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, self.episode.seconds_left)) as deadline:
+                action = await agent.act(observation)
+        except GymsuiteError:
+            raise
+        except Exception as error:
+            if isinstance(error, TimeoutError) and deadline.expired():
+                self._acting = False
+                return None
+            raise AgentError(
+                f"the agent raised {type(error).__name__}: {error}", retryable=False
+            ) from error
+        finally:
+            self._model_seconds += time.monotonic() - started
+        if not isinstance(action, Message) or action.role != "assistant":
+            raise AgentError(
+                f"the agent returned {action!r:.200}, not an assistant message", retryable=False
+            )
+        self._acting = False
+        return action
+
+    def usage(self, wall_seconds: float) -> Usage:
+        return self.episode.usage.model_copy(
+            update={
+                "model_calls": len(self._tokens),
+                "input_tokens": sum(t.input_tokens for t in self._tokens),
+                "cached_tokens": sum(t.cached_tokens for t in self._tokens),
+                "output_tokens": sum(t.output_tokens for t in self._tokens),
+                "reasoning_tokens": sum(t.reasoning_tokens for t in self._tokens),
+                "model_seconds": self._model_seconds,
+                "wall_seconds": wall_seconds,
+            }
+        )
