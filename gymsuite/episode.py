@@ -96,7 +96,7 @@ class Episode:
             task=task,
             sandbox=self._sandbox,
             limits=limits,
-            rng=random.Random(f"{self.environment.id}/{task.id}/{seed}"),  # noqa: S311 - no secret
+            rng=random.Random(f"{self.environment.id}/{task.id}/{seed}"),
             seconds_left=lambda: self.seconds_left,
         )
         system = self.environment.system_prompt

@@ -39,7 +39,7 @@ class ActionSpace(gymnasium.Space[Action]):
 
     def sample(self, mask: Any = None, probability: Any = None) -> Action:  # noqa: ANN401, ARG002 - overridden
         """A random but valid action."""
-        rng = random.Random(int(self.np_random.integers(2**63)))  # noqa: S311 - no secret
+        rng = random.Random(int(self.np_random.integers(2**63)))
         return sample_action(self._tools, rng)
 
     def contains(self, x: object) -> bool:

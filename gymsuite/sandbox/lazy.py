@@ -48,7 +48,7 @@ class LazySandbox:
         self,
         command: str | Sequence[str],
         *,
-        timeout: float,  # noqa: ASYNC109 - see Sandbox.exec
+        timeout: float,
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,

@@ -75,7 +75,7 @@ class Sandbox(Protocol):
         self,
         command: str | Sequence[str],
         *,
-        timeout: float,  # noqa: ASYNC109 - enforced by killing inside the sandbox
+        timeout: float,
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,

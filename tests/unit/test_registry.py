@@ -1,0 +1,161 @@
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gymsuite import (
+    DefinitionError,
+    Registry,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+    Submission,
+    UsageError,
+)
+
+ENTRY = "environments:\n  test/one-v1:\n    path: one\n    description: One.\n"
+ENVIRONMENT = """\
+from gymsuite import Score
+from . import sibling
+
+async def verify(task, submission, open_sandbox):
+    return Score(reward=sibling.REWARD, passed=True)
+"""
+
+
+@asynccontextmanager
+async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+    raise SandboxError("none here")
+    yield
+
+
+def write_suite(root: Path, registry: str = ENTRY, reward: float = 1.0) -> Path:
+    folder = root / "one"
+    folder.mkdir(parents=True)
+    (folder / "environment.py").write_text(ENVIRONMENT)
+    (folder / "sibling.py").write_text(f"REWARD = {reward}\n")
+    (folder / "tasks.jsonl").write_text(
+        '{"id": "a", "prompt": "p"}\n\n{"id": "b", "prompt": "q"}\n'
+    )
+    path = root / "registry.yaml"
+    path.write_text(registry)
+    return path
+
+
+def test_an_environment_is_two_files_and_an_entry(tmp_path: Path) -> None:
+    environment = Registry(write_suite(tmp_path)).load("test/one-v1")
+    assert [task.id for task in environment.tasks] == ["a", "b"]
+    assert environment.description == "One."
+
+
+def test_two_suites_with_the_same_folder_names_do_not_mix(tmp_path: Path) -> None:
+    rewards = []
+    for number in (1.0, 2.0):
+        path = write_suite(tmp_path / str(number), reward=number)
+        environment = Registry(path).load("test/one-v1")
+        score = environment.verify(environment.tasks[0], Submission(), no_sandbox)
+        rewards.append(asyncio.run(score).reward)
+    assert rewards == [1.0, 2.0]
+
+
+def test_listing_imports_no_environment(tmp_path: Path) -> None:
+    path = write_suite(tmp_path)
+    (tmp_path / "one" / "environment.py").write_text("raise RuntimeError('imported')\n")
+    registry = Registry(path)
+    assert list(registry.specs) == ["test/one-v1"]
+    with pytest.raises(DefinitionError, match=r"environment\.py: RuntimeError: imported"):
+        registry.load("test/one-v1")
+
+
+def test_an_unknown_id_names_the_nearest(tmp_path: Path) -> None:
+    registry = Registry(write_suite(tmp_path))
+    with pytest.raises(UsageError, match="did you mean 'test/one-v1'"):
+        registry.load("test/on-v1")
+    with pytest.raises(UsageError, match="gymsuite list"):
+        registry.load("zzzzzzz")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("environments: [", "not a readable YAML"),
+        ("[]", "Input should be"),
+        ("environments:\n  test/one-v1: {path: one}\n", "test/one-v1.description: Field required"),
+        (ENTRY + "    limits: {max_steps: 0}\n", "test/one-v1.limits.max_steps: Input should be"),
+        (ENTRY + "    colour: red\n", "test/one-v1.colour: Extra inputs"),
+        (ENTRY.replace("test/one-v1", "One"), "'One' is no id"),
+        (ENTRY + ENTRY.removeprefix("environments:\n"), "'test/one-v1' is given twice"),
+    ],
+)
+def test_a_broken_registry_says_what_and_where(tmp_path: Path, text: str, says: str) -> None:
+    path = write_suite(tmp_path, text)
+    with pytest.raises(DefinitionError) as caught:
+        Registry(path)
+    assert str(path) in str(caught.value)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ('{"id": "a", "prompt": "p"}\n{"id": "a", "prompt": "p"}\n', ":2: a second task 'a'"),
+        ('{"id": "a", "prompt": "p"}\nnot json\n', ":2: "),
+        ('{"id": "a"}\n', ":1: "),
+        ("", "has no tasks"),
+    ],
+)
+def test_a_broken_task_says_which_line(tmp_path: Path, lines: str, says: str) -> None:
+    path = write_suite(tmp_path)
+    (tmp_path / "one" / "tasks.jsonl").write_text(lines)
+    with pytest.raises(DefinitionError) as caught:
+        Registry(path).load("test/one-v1")
+    assert says in str(caught.value)
+
+
+def test_a_missing_folder_and_a_missing_verifier_are_named(tmp_path: Path) -> None:
+    path = write_suite(tmp_path)
+    (tmp_path / "one" / "environment.py").write_text("x = 1\n")
+    with pytest.raises(DefinitionError, match="defines no `async def verify"):
+        Registry(path).load("test/one-v1")
+    (tmp_path / "one" / "environment.py").unlink()
+    with pytest.raises(DefinitionError, match="no file"):
+        Registry(path).load("test/one-v1")
+
+
+def install_plugin(root: Path, name: str, value: str) -> None:
+    info = root / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[gymsuite.registries]\n{name} = {value}\n")
+
+
+def test_third_parties_join_by_entry_point_without_being_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "third_party_suite"
+    write_suite(package, ENTRY.replace("test/one", "third/party"))
+    (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    install_plugin(tmp_path, "third", "third_party_suite:registry.yaml")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = Registry.default()
+    assert registry.load("third/party-v1").id == "third/party-v1"
+    assert package / "sandboxes" in registry.image_roots
+    assert "third_party_suite" not in sys.modules
+
+
+def test_a_broken_plugin_is_left_out_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_plugin(tmp_path, "absent", "no_such_package_here:registry.yaml")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.warns(UserWarning, match="'absent' left out: .*no_such_package_here"):
+        Registry.default()
+
+
+def test_an_id_registered_twice_is_refused(tmp_path: Path) -> None:
+    first, second = (write_suite(tmp_path / name) for name in "ab")
+    with pytest.raises(DefinitionError, match="already registered"):
+        Registry(first, second)

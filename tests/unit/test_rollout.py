@@ -1,0 +1,181 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from gymsuite import (
+    Environment,
+    Limits,
+    Message,
+    ModelError,
+    Observation,
+    Sandbox,
+    SandboxDead,
+    SandboxSpec,
+    Task,
+    TokenUsage,
+    ToolCall,
+    Truncated,
+    rollout,
+)
+from gymsuite.rollout import rollout_id, task_digest
+
+from .conftest import FakeProvider
+
+WRITE = ToolCall(id="1", name="edit", arguments={"path": "answer.txt", "old": "", "new": "42"})
+SUBMIT = ToolCall(id="2", name="submit")
+
+
+class Script:
+    """Plays a list of actions; an exception in it is raised."""
+
+    def __init__(self, *turns: Message | Exception) -> None:
+        self._turns = iter(turns)
+
+    async def act(self, observation: Observation) -> Message:
+        turn = next(self._turns)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+
+def say(*calls: ToolCall, usage: TokenUsage | None = None) -> Message:
+    return Message(role="assistant", tool_calls=calls, usage=usage)
+
+
+def test_a_rollout_records_all_messages_and_what_it_cost(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    tokens = TokenUsage(input_tokens=10, cached_tokens=4, output_tokens=3)
+    agent = Script(say(WRITE, usage=tokens), say(SUBMIT, usage=tokens))
+    record = asyncio.run(
+        rollout(environment, environment.tasks[0], lambda _: agent, provider.open, seed=5)
+    )
+    assert record.score is not None
+    assert record.score.passed
+    assert [m.role for m in record.messages] == [
+        *("system", "user", "assistant", "tool", "assistant", "tool")
+    ]
+    assert (record.usage.model_calls, record.usage.input_tokens) == (2, 20)
+    assert (record.usage.cached_tokens, record.usage.output_tokens) == (8, 6)
+    assert record.usage.sandbox_cpu_seconds == 1.5
+    assert record.usage.verifier_cpu_seconds == 1.5
+    assert record.usage.sandbox_peak_bytes == 1000
+    assert record.sandbox == {"provider": "fake"}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "retryable"),
+    [
+        (ModelError("503"), "model", True),
+        (ModelError("401", retryable=False), "model", False),
+        (SandboxDead("gone"), "sandbox", True),
+        (KeyError("bug"), "agent", False),
+        (TimeoutError("its own"), "agent", False),
+    ],
+)
+def test_a_failure_of_the_agent_has_no_score(
+    environment: Environment,
+    provider: FakeProvider,
+    error: Exception,
+    kind: str,
+    *,
+    retryable: bool,
+) -> None:
+    agent = Script(say(WRITE), error)
+    record = asyncio.run(rollout(environment, environment.tasks[0], lambda _: agent, provider.open))
+    assert record.score is None
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.stage) == (kind, "agent")
+    assert record.failure.retryable is retryable
+    assert [s.closed for s in provider.opened] == [True]
+
+
+def test_an_agent_out_of_budget_is_truncated_and_scored(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    agent = Script(say(WRITE), Truncated("context length"))
+    record = asyncio.run(rollout(environment, environment.tasks[0], lambda _: agent, provider.open))
+    assert record.score is not None
+    assert record.score.reward == 1.0
+    assert (record.truncated, record.truncation) == (True, "context length")
+
+
+def test_an_agent_that_never_answers_is_truncated_by_the_episodes_limit(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    class Silent:
+        async def act(self, observation: Observation) -> Message:
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    quick = replace(environment, limits=Limits(episode_seconds=0.1))
+    record = asyncio.run(rollout(quick, quick.tasks[0], lambda _: Silent(), provider.open))
+    assert record.truncation == "episode_seconds"
+    assert record.score is not None
+
+
+def test_an_agent_that_returns_nonsense_is_a_failure(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    agent = Script(Message(role="user", content="I am confused"))
+    record = asyncio.run(rollout(environment, environment.tasks[0], lambda _: agent, provider.open))
+    assert record.failure is not None
+    assert "not an assistant message" in record.failure.message
+
+
+def test_a_dead_sandbox_in_the_verifier_is_a_failure_at_verify(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    @asynccontextmanager
+    async def dies_on_the_second(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        if provider.opened:
+            raise SandboxDead("daemon restarted")
+        async with provider.open(spec) as sandbox:
+            yield sandbox
+
+    agent = Script(say(WRITE), say(SUBMIT))
+    record = asyncio.run(
+        rollout(environment, environment.tasks[0], lambda _: agent, dies_on_the_second)
+    )
+    assert record.score is None
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.stage) == ("sandbox", "verify")
+    assert record.submission is not None
+
+
+def test_cancellation_is_passed_on_and_leaves_nothing(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.turn = 0
+
+        async def act(self, observation: Observation) -> Message:
+            self.turn += 1
+            if self.turn == 1:
+                return say(WRITE)
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    async def run() -> None:
+        task = asyncio.create_task(
+            rollout(environment, environment.tasks[0], lambda _: Slow(), provider.open)
+        )
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert [s.closed for s in provider.opened] == [True]
+
+
+def test_the_id_of_a_rollout_depends_on_what_it_is_and_not_on_the_attempt() -> None:
+    task = Task(id="t", prompt="p")
+    digest = task_digest(task)
+    assert rollout_id("e", digest, 1, 0) == rollout_id("e", digest, 1, 0)
+    assert rollout_id("e", digest, 1, 0) != rollout_id("e", digest, 1, 1)
+    assert digest != task_digest(task.model_copy(update={"prompt": "q"}))

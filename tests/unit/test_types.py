@@ -1,0 +1,40 @@
+import pytest
+from pydantic import ValidationError
+
+from gymsuite import Failure, Message, Rollout, Score, Submission, Task, ToolCall
+from gymsuite.types import ImagePart, TextPart
+
+BASE = {"id": "r", "environment": "test/x-v1", "task": "t", "seed": 0}
+SCORE = Score(reward=1.0, passed=True)
+FAILURE = Failure(kind="sandbox", stage="reset", message="gone")
+
+
+@pytest.mark.parametrize("outcome", [{}, {"score": SCORE, "failure": FAILURE}])
+def test_a_rollout_has_exactly_one_of_score_and_failure(outcome: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="either a score or a failure"):
+        Rollout.model_validate(BASE | outcome)
+
+
+@pytest.mark.parametrize("outcome", [{"score": SCORE}, {"failure": FAILURE}])
+def test_a_rollout_survives_json(outcome: dict[str, object]) -> None:
+    submission = Submission(files={"a": b"\xff\x00"}, patch=b"\xfe")
+    rollout = Rollout.model_validate(BASE | outcome | {"submission": submission})
+    assert Rollout.model_validate_json(rollout.model_dump_json()) == rollout
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), float("-inf")])
+def test_a_reward_is_finite(reward: float) -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        Score(reward=reward, passed=False)
+    with pytest.raises(ValidationError, match="finite"):
+        Score(reward=0.0, passed=False, metrics={"m": reward})
+
+
+def test_the_text_of_a_message_leaves_pictures_out() -> None:
+    parts = (TextPart(text="a"), ImagePart(media_type="image/png", data=b"x"), TextPart(text="b"))
+    assert Message(role="user", content=parts).text == "ab"
+
+
+def test_hidden_fields_do_not_show_in_a_repr() -> None:
+    task = Task(id="t", prompt="p", hidden={"k": "SECRET"}, solution=(ToolCall(name="SECRET"),))
+    assert "SECRET" not in repr(task)
