@@ -1,0 +1,56 @@
+"""What the tree of a layer may hold, and how one is removed."""
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from gymsuite.sandbox.layers import is_whiteout
+
+
+class Owner(NamedTuple):
+    """Whom the files of layers belong to: overlayfs shows all others as unmapped."""
+
+    uid: int
+    gid: int
+
+
+def settle(tree: Path, owner: Owner | None) -> int:
+    """Leave only files, directories, links and whiteouts, all of one owner; return their bytes.
+
+    Modes lose setuid and setgid, and the owner can read everything.
+    """
+    size = _settle(tree, tree.lstat(), owner)
+    tree.chmod(0o755)
+    for directory, names, files in os.walk(tree):
+        for name in [*names, *files]:
+            path = Path(directory, name)
+            size += _settle(path, path.lstat(), owner)
+    return size
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory and what is below it; nothing to remove is fine."""
+    if not path.exists():
+        return
+    for directory, _, _ in os.walk(path):
+        # An ordinary user cannot empty a directory without these bits, not even its own.
+        Path(directory).chmod(0o700)
+    shutil.rmtree(path)
+
+
+def _settle(path: Path, status: os.stat_result, owner: Owner | None) -> int:
+    mode = status.st_mode
+    if is_whiteout(status):
+        return 0
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+        path.unlink()
+        return 0
+    if owner is not None and (status.st_uid, status.st_gid) != owner:
+        os.lchown(path, *owner)
+    if not stat.S_ISLNK(mode):
+        readable = 0o700 if stat.S_ISDIR(mode) else 0o400
+        wanted = stat.S_IMODE(mode) & 0o1777 | readable
+        path.chmod(wanted)
+    return status.st_blocks * 512

@@ -1,0 +1,278 @@
+"""The layer store: whole layers or none, made once, and kept while they are used."""
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gymsuite.errors import SandboxError
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.layers import before_state, lookup, resolve, walk
+from gymsuite.sandbox.locks import Lock
+from gymsuite.sandbox.store import Cleaned, Store, clean, usage
+from gymsuite.sandbox.trees import Owner, remove_tree, settle
+
+IN_ANOTHER_PROCESS = """
+import asyncio, sys, time
+from pathlib import Path
+from gymsuite.sandbox.store import Store
+
+async def make(tree):
+    (tree / "file").write_text("half")
+    with open(sys.argv[2], "a") as log:
+        print("made", file=log, flush=True)
+    await asyncio.sleep(float(sys.argv[3]))
+    return ""
+
+lock = asyncio.run(Store(Path(sys.argv[1]), None).ensure("a", "step", make, print))
+print("ready", flush=True)
+time.sleep(float(sys.argv[4]))
+"""
+
+
+def silent(text: str) -> None:
+    pass
+
+
+def ensure(store: Store, digest: str, text: str) -> Lock:
+    async def make(tree: Path) -> str:
+        (tree / "file").write_text(text)
+        return "3.11.7"
+
+    return asyncio.run(store.ensure(digest, f"RUN {text}", make, silent))
+
+
+def another_process(cache: Path, log: Path, making: float, holding: float) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", IN_ANOTHER_PROCESS, cache, log, str(making), str(holding)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def record(store: Store, name: str, *digests: str) -> None:
+    layers = tuple(store.tree(digest) for digest in digests)
+    store.record(Image(name=name, digest="".join(digests), base="host", layers=layers))
+
+
+def test_a_layer_is_made_once(tmp_path: Path) -> None:
+    store = Store(tmp_path, None)
+    ensure(store, "a", "first").close()
+    ensure(store, "a", "second").close()
+    assert (store.tree("a") / "file").read_text() == "first"
+    layer = store.read("a")
+    assert layer is not None
+    assert (layer.step, layer.python) == ("RUN first", "3.11.7")
+
+
+def test_two_processes_make_a_layer_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    both = [another_process(tmp_path / "cache", log, 0.3, 0) for _ in range(2)]
+    outputs = [process.communicate()[0] for process in both]
+    assert all("ready" in output for output in outputs)
+    assert log.read_text() == "made\n"
+
+
+def test_a_maker_killed_midway_leaves_a_usable_store(tmp_path: Path) -> None:
+    log, cache = tmp_path / "log", tmp_path / "cache"
+    maker = another_process(cache, log, 600, 0)
+    while not log.exists():
+        assert maker.poll() is None
+        time.sleep(0.01)
+    maker.send_signal(signal.SIGKILL)
+    maker.communicate()
+    store = Store(cache, None)
+    assert store.read("a") is None
+    ensure(store, "a", "whole").close()
+    assert (store.tree("a") / "file").read_text() == "whole"
+    assert [path.name for path in (cache / "layers").iterdir()] == ["a"]
+
+
+def test_a_maker_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    async def make(tree: Path) -> str:
+        (tree / "file").write_text("half")
+        raise ValueError(tree)
+
+    store = Store(tmp_path, None)
+    with pytest.raises(ValueError, match="tree"):
+        asyncio.run(store.ensure("a", "step", make, silent))
+    assert list((tmp_path / "layers").iterdir()) == []
+    ensure(store, "a", "whole").close()
+
+
+def test_a_disk_that_cannot_be_written_is_a_sandbox_error(tmp_path: Path) -> None:
+    (tmp_path / "layers").write_text("in the way")
+    with pytest.raises(SandboxError, match="cannot store a layer"):
+        ensure(Store(tmp_path, None), "a", "text")
+    with pytest.raises(SandboxError, match="cannot lock"):
+        ensure(Store(tmp_path / "layers", None), "a", "text")
+
+
+def test_a_damaged_layer_is_made_again(tmp_path: Path) -> None:
+    store = Store(tmp_path, None)
+    ensure(store, "a", "first").close()
+    (store.tree("a").parent / "layer.json").write_text("{")
+    ensure(store, "a", "second").close()
+    assert (store.tree("a") / "file").read_text() == "second"
+
+
+def test_usage_counts_images_and_shared_layers_once_in_total(tmp_path: Path) -> None:
+    store = Store(tmp_path, None)
+    for digest in "abc":
+        ensure(store, digest, digest).close()
+    record(store, "one", "a", "b")
+    record(store, "two", "a", "c")
+    used = usage(tmp_path)
+    one = store.read("a")
+    assert one is not None
+    assert used.size_bytes == 3 * one.size_bytes > 0
+    assert [(u.record.name, u.size_bytes) for u in used.images] == [
+        ("one", 2 * one.size_bytes),
+        ("two", 2 * one.size_bytes),
+    ]
+
+
+def test_cleaning_spares_what_is_kept_and_what_another_process_uses(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    user = another_process(cache, tmp_path / "log", 0, 600)
+    assert user.stdout is not None
+    assert user.stdout.readline() == "ready\n"
+    store = Store(cache, None)
+    for digest in "bc":
+        ensure(store, digest, digest).close()
+    record(store, "kept", "b")
+    record(store, "gone", "a", "c")
+    before = store.read("c")
+    assert before is not None
+    cleaned = clean(cache, keep=lambda image: image.name == "kept")
+    assert cleaned == Cleaned(before.size_bytes, removed=("c",), in_use=("a",))
+    assert [store.read(digest) is not None for digest in "abc"] == [True, True, False]
+    assert [image.record.name for image in usage(cache).images] == ["kept"]
+    user.kill()
+    user.communicate()
+    assert clean(cache).removed == ("a", "b")
+    assert usage(cache).size_bytes == 0
+
+
+def test_cleaning_removes_what_a_killed_maker_left(tmp_path: Path) -> None:
+    (tmp_path / "layers/.partial-a/tree/x").mkdir(parents=True)
+    assert clean(tmp_path).removed == ("a",)
+    assert list((tmp_path / "layers").iterdir()) == []
+
+
+def test_settling_leaves_files_links_and_whiteouts_without_setuid(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "locked/below").mkdir(parents=True)
+    (tree / "tool").write_text("x")
+    (tree / "tool").chmod(0o4755)
+    (tree / "link").symlink_to("/etc/passwd")
+    (tree / "secret").write_text("x")
+    (tree / "secret").chmod(0)
+    os.mkfifo(tree / "pipe")
+    os.mknod(tree / "gone", stat.S_IFCHR, os.makedev(0, 0))
+    (tree / "locked").chmod(0)
+    settle(tree, Owner(os.getuid(), os.getgid()))
+    assert sorted(path.name for path in tree.rglob("*")) == [
+        "below",
+        "gone",
+        "link",
+        "locked",
+        "secret",
+        "tool",
+    ]
+    assert (tree / "tool").stat().st_mode & 0o7777 == 0o755
+    assert (tree / "secret").stat().st_mode & 0o7777 == 0o400
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_settling_gives_all_files_to_the_owner(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "file").touch()
+    (tree / "link").symlink_to("/nowhere")
+    settle(tree, Owner(65534, 65533))
+    for path in (tree, tree / "file", tree / "link"):
+        assert (path.lstat().st_uid, path.lstat().st_gid) == (65534, 65533)
+
+
+def test_a_tree_that_nobody_may_enter_can_be_removed(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "a/b").mkdir(parents=True)
+    (tree / "a/b").chmod(0)
+    (tree / "a").chmod(0)
+    remove_tree(tree)
+    assert not tree.exists()
+
+
+def stacked(tmp_path: Path) -> Image:
+    """Two layers: the upper one deletes, replaces and hides parts of the lower one."""
+    low, high = tmp_path / "low", tmp_path / "high"
+    for directory in ("kept/deep", "opaque", "became_file", "bin_real"):
+        (low / directory).mkdir(parents=True)
+    for file in ("kept/a", "kept/deep/b", "opaque/old", "became_file/x", "deleted", "became_dir"):
+        (low / file).write_text("low")
+    (low / "bin").symlink_to("bin_real")
+    (low / "loop").symlink_to("loop")
+    (low / "out").symlink_to("../../../etc")
+    for directory in ("kept", "opaque", "became_dir"):
+        (high / directory).mkdir(parents=True)
+    os.setxattr(high / "opaque", "user.overlay.opaque", b"y")
+    for file in ("kept/c", "opaque/new", "became_file", "became_dir/y"):
+        (high / file).write_text("high")
+    (high / "became_file").chmod(0o755)
+    os.mknod(high / "deleted", stat.S_IFCHR, os.makedev(0, 0))
+    return Image(name="image", digest="d", base="host", layers=(low, high))
+
+
+def test_layers_read_as_overlayfs_would_show_them(tmp_path: Path) -> None:
+    assert [path for path, _ in walk(stacked(tmp_path).layers)] == [
+        "/became_dir",
+        "/became_dir/y",
+        "/became_file",
+        "/bin",
+        "/bin_real",
+        "/kept",
+        "/kept/a",
+        "/kept/c",
+        "/kept/deep",
+        "/kept/deep/b",
+        "/loop",
+        "/opaque",
+        "/opaque/new",
+        "/out",
+    ]
+
+
+def test_the_state_before_is_that_of_the_image_and_links_are_not_followed(tmp_path: Path) -> None:
+    image = stacked(tmp_path)
+    states = {
+        path: before_state(image, path, max_bytes=100)
+        for path in ("/became_file", "/kept/a", "/deleted", "/kept", "/bin", "/out/passwd", "/no/x")
+    }
+    assert states == {
+        "/became_file": (0o100755, b"high"),
+        "/kept/a": (0o100644, b"low"),
+        "/deleted": None,
+        "/kept": None,
+        "/bin": (0o120000, b"bin_real"),
+        "/out/passwd": None,
+        "/no/x": None,
+    }
+    with pytest.raises(SandboxError, match="more than 2"):
+        before_state(image, "/kept/a", max_bytes=2)
+
+
+def test_a_path_never_leaves_the_image(tmp_path: Path) -> None:
+    layers = stacked(tmp_path).layers
+    assert resolve(layers, "/bin/tool") == "/bin_real/tool"
+    assert resolve(layers, "/out/passwd") == "/etc/passwd"
+    assert resolve(layers, "/../../new/x") == "/new/x"
+    assert lookup(layers, "/../../etc/passwd") is None
+    with pytest.raises(ValueError, match="too many links"):
+        resolve(layers, "/loop/x")
