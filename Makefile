@@ -1,0 +1,46 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# They need Python 3.11-3.13 with venv, git and a C compiler; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+C_SOURCES := $(wildcard gymsuite/sandbox/exec_server/*.[ch])
+
+.PHONY: demo test test-trl lint format benchmarks clean
+
+demo: $(VENV)/.installed
+	$(BIN)/gymsuite demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+benchmarks: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/sandbox.py
+
+clean:
+	rm -rf $(VENV) .venv-trl dist build gymsuite/sandbox/bin
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
+	  || { echo "gymsuite needs Python 3.11, 3.12 or 3.13; name one: make PYTHON=python3.12 ..."; exit 2; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "python -m venv failed; on Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml hatch_build.py $(C_SOURCES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,fast]"
+	@touch $@

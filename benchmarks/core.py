@@ -1,0 +1,128 @@
+"""What the suite itself costs: CPU per rollout, import time, listing time."""
+
+import asyncio
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from gymsuite import (
+    Context,
+    Environment,
+    Message,
+    Observation,
+    OpenSandbox,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+    Score,
+    Submission,
+    Task,
+    ToolCall,
+    rollout,
+    submit,
+)
+
+ROLLOUTS, CONCURRENT, TURNS, REPEATS = 2048, 64, 4, 5
+
+
+async def noop(context: Context, text: str) -> str:
+    """Do nothing."""
+    return "ok"
+
+
+async def verify(task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
+    """Everything passes."""
+    return Score(reward=1.0, passed=True)
+
+
+@asynccontextmanager
+async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+    """Refuse: nothing here needs one."""
+    raise SandboxError("no sandbox in this benchmark")
+    yield
+
+
+class InstantAgent:
+    """Calls the no-op tool until the last turn, then submits."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+
+    async def act(self, observation: Observation) -> Message:
+        """Answer at once."""
+        self._turn += 1
+        call = ToolCall(id=str(self._turn), name="noop", arguments={"text": "x"})
+        if self._turn == TURNS:
+            call = ToolCall(id="end", name="submit")
+        return Message(role="assistant", tool_calls=(call,))
+
+
+ENVIRONMENT = Environment(
+    id="bench/noop-v1",
+    tasks=(Task(id="t", prompt="Do nothing."),),
+    verifier=verify,
+    tools=(noop, submit),
+)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process, user and system."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+async def play() -> float:
+    """CPU milliseconds per rollout, with its record as JSON."""
+    gate = asyncio.Semaphore(CONCURRENT)
+
+    async def one(seed: int) -> None:
+        async with gate:
+            record = await rollout(
+                ENVIRONMENT, ENVIRONMENT.tasks[0], lambda _: InstantAgent(), no_sandbox, seed=seed
+            )
+            record.model_dump_json()
+
+    before = cpu_seconds()
+    await asyncio.gather(*map(one, range(ROLLOUTS)))
+    return (cpu_seconds() - before) / ROLLOUTS * 1000
+
+
+def command_seconds(*command: str) -> float:
+    """The fastest of a few wall times: what the command costs on a quiet machine."""
+    times = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    costs = [asyncio.run(play()) for _ in range(REPEATS)]
+    bare = command_seconds(sys.executable, "-c", "pass")
+    rows = [
+        (
+            f"CPU per {TURNS}-turn rollout, {CONCURRENT} concurrent",
+            f"{statistics.median(costs):.2f} CPU-ms (min {min(costs):.2f})",
+        ),
+        (
+            "import gymsuite",
+            f"{command_seconds(sys.executable, '-c', 'import gymsuite'):.2f} s "
+            f"(of which Python itself {bare:.2f} s)",
+        ),
+        ("gymsuite list", f"{command_seconds(sys.executable, '-m', 'gymsuite.cli', 'list'):.2f} s"),
+    ]
+    for what, value in rows:
+        print(f"{what:44} {value}")
+
+
+if __name__ == "__main__":
+    main()
