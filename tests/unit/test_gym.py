@@ -130,7 +130,5 @@ def test_close_and_reset_release_the_sandboxes(env: GymEnv, provider: FakeProvid
 
 
 def test_registered_ids_are_made_by_gymnasium() -> None:
-    from gymsuite import Registry
-
     for name in Registry.default().specs:
         assert name in gymnasium.registry
