@@ -1,0 +1,110 @@
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK = 256 << 10 };
+
+/* Files under /proc say that they are empty, so the size is a hint and the end of the file the truth. */
+static int read_all(int fd, size_t limit, size_t hint, struct buffer *reply) {
+    size_t start = reply->size;
+    buffer_reserve(reply, start + (hint < limit ? hint : limit) + 1);
+    for (;;) {
+        size_t done = reply->size - start;
+        if (done > limit) return READ_TOO_LARGE;
+        size_t wanted = limit + 1 - done < CHUNK ? limit + 1 - done : CHUNK;
+        buffer_reserve(reply, reply->size + wanted);
+        ssize_t got = read(fd, reply->data + reply->size, wanted);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return READ_FAILED;
+        if (!got) return READ_OK;
+        reply->size += (size_t)got;
+    }
+}
+
+static int read_file(const char *path, size_t limit, struct buffer *reply) {
+    /* A fifo or a device must not block the server: it is opened without waiting, and refused. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return errno == EACCES || errno == EPERM || errno == EMFILE ? READ_FAILED : READ_ABSENT;
+    struct stat status;
+    int result;
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode)) result = READ_ABSENT;
+    else if (status.st_size > 0 && (uint64_t)status.st_size > limit) result = READ_TOO_LARGE;
+    else result = read_all(fd, limit, (size_t)status.st_size, reply);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
+void serve_read(struct channel *channel, struct frame *frame) {
+    uint32_t limit = take_u32(frame);
+    const char *path = take_string(frame);
+    take_end(frame);
+    if (limit > MAX_FRAME / 2) die("malformed frame: the read is too large");
+    struct buffer reply = reply_begin(frame->id, HELLO | READ);
+    size_t status_at = reply.size;
+    buffer_u8(&reply, READ_OK);
+    buffer_u32(&reply, 0);
+    size_t data_at = reply.size;
+    int result = read_file(path, limit, &reply);
+    uint32_t error = result == READ_FAILED ? (uint32_t)errno : 0;
+    if (result != READ_OK) reply.size = data_at;
+    reply.data[status_at] = (uint8_t)result;
+    memcpy(reply.data + status_at + 1, &error, sizeof error);
+    reply_end(channel, &reply);
+}
+
+static int make_parents(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        int failed = mkdir(path, 0755) && errno != EEXIST;
+        *slash = '/';
+        if (failed) return -1;
+    }
+    return 0;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t size) {
+    while (size) {
+        ssize_t done = write(fd, data, size);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return -1;
+        data += done;
+        size -= (size_t)done;
+    }
+    return 0;
+}
+
+static int fill_file(int fd, mode_t mode, const uint8_t *data, size_t size) {
+    struct stat status;
+    if (fstat(fd, &status)) return -1;
+    if (!S_ISREG(status.st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return ftruncate(fd, 0) || write_all(fd, data, size) || fchmod(fd, mode) ? -1 : 0;
+}
+
+static int write_file(char *path, mode_t mode, const uint8_t *data, size_t size) {
+    int flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    int fd = open(path, flags, mode);
+    if (fd < 0 && errno == ENOENT && !make_parents(path)) fd = open(path, flags, mode);
+    if (fd < 0) return errno;
+    int error = fill_file(fd, mode, data, size) ? errno : 0;
+    if (close(fd) && !error) error = errno;
+    return error;
+}
+
+void serve_write(struct channel *channel, struct frame *frame) {
+    uint32_t mode = take_u32(frame);
+    char *path = take_string(frame);
+    size_t size;
+    const uint8_t *data = take_rest(frame, &size);
+    struct buffer reply = reply_begin(frame->id, HELLO | WRITE);
+    buffer_u32(&reply, *path == '/' ? (uint32_t)write_file(path, mode & 07777, data, size) : EINVAL);
+    reply_end(channel, &reply);
+}

@@ -1,0 +1,12 @@
+/* File requests, answered inside the sandbox, so that a link leads nowhere else. */
+#ifndef GYMSUITE_FILES_H
+#define GYMSUITE_FILES_H
+
+#include "channel.h"
+
+enum read_status { READ_OK = 0, READ_ABSENT = 1, READ_TOO_LARGE = 2, READ_FAILED = 3 };
+
+void serve_read(struct channel *channel, struct frame *frame);
+void serve_write(struct channel *channel, struct frame *frame);
+
+#endif

@@ -1,0 +1,102 @@
+#define _GNU_SOURCE
+#include "filter.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "base.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCHITECTURE AUDIT_ARCH_X86_64
+#define HIGHEST_CALL 0x3fffffffu /* above it lies x32 */
+#elif defined(__aarch64__)
+#define NATIVE_ARCHITECTURE AUDIT_ARCH_AARCH64
+#define HIGHEST_CALL 0xffffffffu
+#else
+#error "the exec server knows x86_64 and aarch64"
+#endif
+
+/* Newer than some C libraries' headers, and the same number on every architecture. */
+enum {
+    CALL_IO_URING_SETUP = 425,
+    CALL_IO_URING_ENTER = 426,
+    CALL_IO_URING_REGISTER = 427,
+    CALL_OPEN_TREE = 428,
+    CALL_MOVE_MOUNT = 429,
+    CALL_FSOPEN = 430,
+    CALL_FSCONFIG = 431,
+    CALL_FSMOUNT = 432,
+    CALL_FSPICK = 433,
+    CALL_CLONE3 = 435,
+    CALL_MOUNT_SETATTR = 442,
+};
+
+/* The lowest byte of clone's flags is a signal; there, a new time namespace cannot be asked for. */
+#define NAMESPACES                                                                                      \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+#define TIME_NAMESPACE 0x80
+
+#define LOAD(field) LOAD_AT(offsetof(struct seccomp_data, field))
+#define LOAD_AT(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
+#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
+#define REFUSE(error) ANSWER(SECCOMP_RET_ERRNO | (error))
+#define DENY(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), REFUSE(EPERM)
+/* Deny a call only when its first argument has one of these bits; both architectures are little-endian. */
+#define DENY_FLAGS(call, flags)                                                                         \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOAD(args[0]),                                   \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (flags), 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
+
+void filter_install(void) {
+    struct sock_filter rules[] = {
+        LOAD(arch),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCHITECTURE, 1, 0),
+        REFUSE(ENOSYS),
+        LOAD(nr),
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, HIGHEST_CALL, 0, 1),
+        REFUSE(ENOSYS),
+        /* Its flags lie behind a pointer, where a filter cannot look; libraries fall back to clone. */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALL_CLONE3, 0, 1),
+        REFUSE(ENOSYS),
+        DENY(SYS_mount),
+        DENY(SYS_umount2),
+        DENY(SYS_pivot_root),
+        DENY(CALL_OPEN_TREE),
+        DENY(CALL_MOVE_MOUNT),
+        DENY(CALL_FSOPEN),
+        DENY(CALL_FSCONFIG),
+        DENY(CALL_FSMOUNT),
+        DENY(CALL_FSPICK),
+        DENY(CALL_MOUNT_SETATTR),
+        DENY(SYS_setns),
+        DENY(SYS_ptrace),
+        DENY(SYS_process_vm_readv),
+        DENY(SYS_process_vm_writev),
+        DENY(SYS_keyctl),
+        DENY(SYS_add_key),
+        DENY(SYS_request_key),
+        DENY(SYS_bpf),
+        DENY(SYS_perf_event_open),
+        DENY(SYS_userfaultfd),
+        DENY(CALL_IO_URING_SETUP),
+        DENY(CALL_IO_URING_ENTER),
+        DENY(CALL_IO_URING_REGISTER),
+        DENY(SYS_kexec_load),
+        DENY(SYS_kexec_file_load),
+        DENY(SYS_init_module),
+        DENY(SYS_finit_module),
+        DENY(SYS_delete_module),
+        DENY(SYS_open_by_handle_at),
+        DENY_FLAGS(SYS_unshare, NAMESPACES | TIME_NAMESPACE),
+        DENY_FLAGS(SYS_clone, NAMESPACES),
+        ANSWER(SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) die("cannot set no_new_privs");
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) die("cannot install the system call filter");
+}

@@ -1,0 +1,196 @@
+#define _GNU_SOURCE
+#include "serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "filter.h"
+#include "jobs.h"
+#include "supervise.h"
+#include "tree.h"
+
+enum { FIXED = 3, PATIENCE_US = 3000000, TICK_US = 2000 };
+
+/* A KILL_ALL is answered when PID 1 is alone, or when patience runs out. */
+struct clearing {
+    bool active;
+    uint32_t id;
+    int64_t until;
+};
+
+static void answer_stats(struct server *server, uint32_t id) {
+    struct rusage used;
+    getrusage(RUSAGE_CHILDREN, &used);
+    struct buffer reply = reply_begin(id, HELLO | STATS);
+    buffer_u64(&reply, children_cpu_us() + tree_cpu_us());
+    buffer_u64(&reply, (uint64_t)used.ru_maxrss * 1024);
+    reply_end(&server->channel, &reply);
+}
+
+static void clear_all(struct server *server, struct clearing *clearing) {
+    if (!clearing->active) return;
+    kill(-1, SIGKILL);
+    bool alone = !tree_population();
+    if (!alone && now_us() < clearing->until) return;
+    struct buffer reply = reply_begin(clearing->id, HELLO | KILL_ALL);
+    buffer_u8(&reply, alone ? 0 : 1);
+    reply_end(&server->channel, &reply);
+    clearing->active = false;
+}
+
+static void dispatch(struct server *server, struct clearing *clearing, struct frame *frame) {
+    switch (frame->type) {
+        case EXEC: job_start(server, frame); return;
+        case CANCEL:
+            job_cancel(server, take_u32(frame));
+            take_end(frame);
+            break;
+        case READ: serve_read(&server->channel, frame); break;
+        case WRITE: serve_write(&server->channel, frame); break;
+        case STATS:
+            take_end(frame);
+            answer_stats(server, frame->id);
+            break;
+        case KILL_ALL:
+            take_end(frame);
+            if (clearing->active) die("malformed frame: already killing all");
+            *clearing = (struct clearing){true, frame->id, now_us() + PATIENCE_US};
+            break;
+        default: die("malformed frame: unknown type");
+    }
+    free(frame->body);
+}
+
+/* Continuously, whoever they belonged to: PID 1 inherits every orphan. */
+static void reap(struct server *server) {
+    int status;
+    pid_t pid;
+    struct rusage used;
+    job_reports(server);
+    while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+        /* What it reported before it ended has to be known first. */
+        job_reports(server);
+        uint64_t cpu = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+                       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+        job_reaped(server, pid, status, cpu);
+    }
+}
+
+struct polled {
+    struct pollfd *fds;
+    size_t count, room;
+};
+
+static void watch(struct polled *polled, int fd, short events) {
+    if (polled->count == polled->room) {
+        polled->room = polled->room ? polled->room * 2 : 64;
+        polled->fds = realloc(polled->fds, polled->room * sizeof *polled->fds);
+        if (!polled->fds) die("out of memory");
+    }
+    polled->fds[polled->count++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+static void watch_all(struct server *server, struct polled *polled, int signals) {
+    polled->count = 0;
+    watch(polled, server->channel.in, POLLIN);
+    watch(polled, signals, POLLIN);
+    watch(polled, channel_has_output(&server->channel) ? server->channel.out : -1, POLLOUT);
+    for (const struct job *job = server->jobs; job; job = job->next) {
+        watch(polled, job->report, POLLIN);
+        watch(polled, job->out, POLLIN);
+        watch(polled, job->err, POLLIN);
+        watch(polled, job->in, POLLOUT);
+    }
+    for (const struct leftover *leftover = server->leftovers; leftover; leftover = leftover->next)
+        watch(polled, leftover->fd, POLLIN);
+}
+
+static void sleep_until_ready(struct polled *polled, int64_t wake) {
+    int64_t left = wake - now_us();
+    struct timespec timeout = {left / 1000000, left % 1000000 * 1000};
+    if (left < 0) timeout = (struct timespec){0};
+    if (ppoll(polled->fds, polled->count, wake == INT64_MAX ? NULL : &timeout, NULL) < 0 && errno != EINTR)
+        die("cannot poll");
+}
+
+static _Noreturn void loop(struct server *server, int signals) {
+    struct polled polled = {0};
+    struct clearing clearing = {0};
+    for (;;) {
+        int64_t wake = jobs_wake(server);
+        if (clearing.active && now_us() + TICK_US < wake) wake = now_us() + TICK_US;
+        watch_all(server, &polled, signals);
+        sleep_until_ready(&polled, wake);
+        struct signalfd_siginfo info;
+        while (read(signals, &info, sizeof info) > 0) continue;
+        reap(server);
+        for (struct job *job = server->jobs; job; job = job->next) job_pump(job);
+        leftovers_pump(server);
+        jobs_settle(server);
+        clear_all(server, &clearing);
+        channel_flush(&server->channel);
+        struct frame frame;
+        if (polled.fds[0].revents)
+            while (channel_receive(&server->channel, &frame)) dispatch(server, &clearing, &frame);
+    }
+}
+
+/* The channel moves away from 0 and 1, where commands could expect streams of their own. */
+static void take_channel(struct channel *channel) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    channel->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIXED);
+    channel->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, FIXED);
+    if (null < 0 || channel->in < 0 || channel->out < 0) die("cannot set up the channel");
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    fcntl(channel->in, F_SETFL, O_NONBLOCK);
+    fcntl(channel->out, F_SETFL, O_NONBLOCK);
+}
+
+static int watch_children(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0) die("cannot watch children");
+    return fd;
+}
+
+static void raise_limits(void) {
+    struct rlimit files, none = {0, 0};
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    setrlimit(RLIMIT_CORE, &none);
+}
+
+static void say_hello(struct channel *channel) {
+    struct buffer hello = reply_begin(0, HELLO);
+    buffer_u32(&hello, PROTOCOL_VERSION);
+    reply_end(channel, &hello);
+}
+
+_Noreturn void serve(uint32_t processes) {
+    struct server server = {.processes = processes};
+    /* A timeout may have to kill all that this process can see. */
+    if (getpid() != 1) die("it must be PID 1 of a sandbox");
+    take_channel(&server.channel);
+    int signals = watch_children();
+    raise_limits();
+    prctl(PR_SET_DUMPABLE, 0);
+    filter_install();
+    say_hello(&server.channel);
+    loop(&server, signals);
+}

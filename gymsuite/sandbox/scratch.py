@@ -1,0 +1,118 @@
+"""Where sandboxes keep what they write: one directory per process.
+
+Those of owners that ended without tidying up are removed when the next one starts.
+"""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """This process's directory, held by a lock that ends with the process."""
+
+    path: Path
+    lock: int
+
+    @classmethod
+    def make(cls, parent: Path) -> "Scratch":
+        """Make a directory below `parent`, and remove those of owners that are dead."""
+        parent.mkdir(parents=True, exist_ok=True)
+        for old in parent.iterdir():
+            _remove_stale(old)
+        path = Path(tempfile.mkdtemp(prefix=f"{_identity(os.getpid())}-", dir=parent))
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return cls(path, lock)
+
+    def close(self) -> None:
+        """Remove the directory."""
+        remove_tree(self.path)
+        os.close(self.lock)
+
+
+def _identity(pid: int) -> str:
+    """A process by its id and, as ids are used again, its start time: "" once it is gone."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return f"{pid}-"
+    return f"{pid}-{line.rpartition(b')')[2].split()[19].decode()}"
+
+
+def _remove_stale(path: Path) -> None:
+    owner = path.name.partition("-")[0]
+    if not owner.isdigit() or path.name.startswith(f"{_identity(int(owner))}-"):
+        return
+    # An owner in another container has a process id that means nothing here, but its lock holds.
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove_tree(path)
+    except OSError:
+        return
+    finally:
+        os.close(lock)
+
+
+def remove_tree(top: Path) -> None:
+    """Remove a directory that an adversary filled, whatever its depth and its permissions.
+
+    Directories are moved up to the top and emptied there, so that no path grows long. Nothing to
+    remove is fine.
+    """
+    try:
+        root = os.open(top, _OPEN_DIRECTORY)
+    except FileNotFoundError:
+        return
+    try:
+        _empty(root)
+    finally:
+        os.close(root)
+    top.rmdir()
+
+
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def _empty(root: int) -> None:
+    numbers = count()
+    while entries := _entries(root):
+        for name, is_directory in entries:
+            if is_directory:
+                _dissolve(root, name, numbers)
+            else:
+                os.unlink(name, dir_fd=root)
+
+
+def _dissolve(root: int, name: str, numbers: Iterator[int]) -> None:
+    """Remove a directory of the top, after moving those inside it to the top."""
+    os.chmod(name, 0o700, dir_fd=root)
+    folder = os.open(name, _OPEN_DIRECTORY, dir_fd=root)
+    try:
+        for inner, is_directory in _entries(folder):
+            if is_directory:
+                # To move a directory is to write its "..", which takes permission to write it.
+                os.chmod(inner, 0o700, dir_fd=folder)
+                os.rename(inner, f"{_MOVED}{next(numbers)}", src_dir_fd=folder, dst_dir_fd=root)
+            else:
+                os.unlink(inner, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=root)
+
+
+_MOVED = "\N{BULLET}moved-"
+
+
+def _entries(folder: int) -> list[tuple[str, bool]]:
+    with os.scandir(folder) as entries:
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
