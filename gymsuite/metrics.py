@@ -80,13 +80,13 @@ class TaskTally:
     lowest: float = math.inf
     highest: float = -math.inf
 
-    def add(self, score: Score) -> None:
+    def add(self, reward: float, *, passed: bool) -> None:
         """Count one score."""
         self.scored += 1
-        self.passed += score.passed
-        self.reward += score.reward
-        self.lowest = min(self.lowest, score.reward)
-        self.highest = max(self.highest, score.reward)
+        self.passed += passed
+        self.reward += reward
+        self.lowest = min(self.lowest, reward)
+        self.highest = max(self.highest, reward)
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class Tally:
     def add(self, outcome: Outcome) -> None:
         """Count one rollout; the final attempt at each, or a retried failure counts twice."""
         if outcome.score is not None:
-            self.tasks[outcome.task].add(outcome.score)
+            self.tasks[outcome.task].add(outcome.score.reward, passed=outcome.score.passed)
         elif outcome.failure is not None:
             self.failures[outcome.failure.kind] += 1
 

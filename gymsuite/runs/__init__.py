@@ -1,0 +1,1 @@
+"""Runs: many rollouts made by one command, in one run directory."""
