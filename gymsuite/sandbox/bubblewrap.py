@@ -37,6 +37,15 @@ class Mounts:
     workdir: str
 
 
+@dataclass(frozen=True)
+class Wish:
+    """What else a sandbox is to be. In a `flat` one the kernel refuses further user namespaces."""
+
+    network: bool
+    processes: int
+    flat: bool
+
+
 def find() -> Bubblewrap:
     """The packaged bwrap, or the distribution's. Raises `SandboxError` that names the way out."""
     packaged = _packaged()
@@ -68,14 +77,13 @@ def _version(program: str) -> tuple[int, ...]:
     return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 
-def arguments(
-    mounts: Mounts, server: Path, at: Callable[[Path], str], *, network: bool, processes: int
-) -> list[str]:
+def arguments(mounts: Mounts, server: Path, at: Callable[[Path], str], wish: Wish) -> list[str]:
     """Bubblewrap's arguments; `at` says where a path of the host is seen from where it starts."""
     return [
-        *("--unshare-user", "--uid", "0", "--gid", "0", "--disable-userns"),
+        *("--unshare-user", "--uid", "0", "--gid", "0"),
+        *(("--disable-userns",) if wish.flat else ()),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
-        *(() if network else ("--unshare-net",)),
+        *(() if wish.network else ("--unshare-net",)),
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
         *_root(mounts, at),
         *("--proc", "/proc", "--dev", "/dev"),
@@ -83,7 +91,7 @@ def arguments(
         *("--ro-bind", at(server), SERVER),
         # Its tmpfs has no size of its own, so nothing may be put there.
         *("--remount-ro", "/dev"),
-        *("--", SERVER, "serve", str(processes)),
+        *("--", SERVER, "serve", str(wish.processes)),
     ]
 
 

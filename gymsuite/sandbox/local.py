@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.localhost import LocalHost, Place, Running, running
+from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.overlay import difference, remove_mount_points
 from gymsuite.sandbox.protocol import (
     DEFAULT_FILE_BYTES,
@@ -19,6 +19,7 @@ from gymsuite.sandbox.protocol import (
     SandboxStats,
 )
 from gymsuite.sandbox.resolver import network_binds
+from gymsuite.sandbox.running import Place, Running, running
 from gymsuite.types import SandboxSpec
 
 __all__ = ["BuildSandbox", "LocalHost", "LocalSandbox", "open_build", "open_local"]

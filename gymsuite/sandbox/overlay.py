@@ -48,11 +48,12 @@ def remove_mount_points(upper: Path, targets: Iterable[str]) -> None:
     for target in targets:
         place = upper / target.lstrip("/")
         with suppress(OSError):
-            status = place.lstat()
-            if stat.S_ISDIR(status.st_mode):
-                place.rmdir()
-            elif stat.S_ISREG(status.st_mode) and not status.st_size:
+            if stat.S_ISREG(place.lstat().st_mode) and not place.lstat().st_size:
                 place.unlink()
+                place = place.parent
+            while place != upper:
+                place.rmdir()
+                place = place.parent
 
 
 class _TooManyError(Exception):

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,6 +190,7 @@ _Noreturn void serve(uint32_t processes) {
     take_channel(&server.channel);
     int signals = watch_children();
     raise_limits();
+    umask(022);
     prctl(PR_SET_DUMPABLE, 0);
     filter_install();
     say_hello(&server.channel);

@@ -60,19 +60,24 @@ static void execute(const struct command *command) {
     errno = error;
 }
 
+/* Signals that the owner of the sandbox ignores are no business of the command. */
+static void reset_signals(void) {
+    sigset_t none;
+    for (int number = 1; number < SIGRTMIN; number++) signal(number, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static void limit_processes(uint32_t processes) {
     struct rlimit limit = {processes, processes};
     if (processes) setrlimit(RLIMIT_NPROC, &limit);
 }
 
 static _Noreturn void become(const struct command *command) {
-    sigset_t none;
     report(REPORT_STARTED, getpid());
     setsid();
     limit_processes(command->processes);
-    signal(SIGPIPE, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    reset_signals();
     if (chdir(command->cwd)) fail("cannot enter the directory", command->cwd, NOT_RUNNABLE);
     execute(command);
     fail("cannot run", command->argv[0], errno == ENOENT || errno == ENOTDIR ? NOT_FOUND : NOT_RUNNABLE);
@@ -102,7 +107,8 @@ static _Noreturn void watch(pid_t command) {
 static _Noreturn void run(const struct command *command, struct ends ends) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     take_over(ends);
-    pid_t child = fork();
+    /* The child shares this memory until it is another program, and writes nothing that is needed. */
+    pid_t child = vfork();
     if (!child) become(command);
     if (child < 0) {
         dprintf(STDERR_FILENO, "cannot start a process: %s\n", strerror(errno));
