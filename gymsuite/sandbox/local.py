@@ -78,6 +78,11 @@ class LocalSandbox:
         """Provider, image, interpreter, and the limits that are really enforced."""
         return self._place.description
 
+    @property
+    def pid(self) -> int:
+        """The process on this machine that holds the sandbox: it ends with it."""
+        return self._running.resident.pid
+
     async def exec(  # noqa: PLR0913 - the verb that everything is made of
         self,
         command: str | Sequence[str],
