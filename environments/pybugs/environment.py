@@ -1,0 +1,123 @@
+"""Bug repair in real Python libraries: a task's bug is data, applied to the pinned source."""
+
+from collections.abc import Mapping
+
+from gymsuite.sandbox.protocol import FileState, OpenSandbox, Sandbox
+from gymsuite.tools import bash, edit, submit
+from gymsuite.types import Score, Submission, Task, ToolCall
+from gymsuite.verify.applying import apply_patch, restore_protected
+from gymsuite.verify.canaries import plant
+from gymsuite.verify.judging import Expectations, Verdict, judge
+from gymsuite.verify.patch import make_patch
+from gymsuite.verify.policy import is_cache
+from gymsuite.verify.pytest_run import run_pytest
+
+from .checkout import break_library, commit, read_all, write_all
+from .expect import Remeasured
+from .inverse import inverse_edits
+from .measure import seal
+from .mutate import mutate
+from .row import PYTHON, TEST_SECONDS, Row, row_of
+
+_FILE = 0o100644
+_MAX_CHANGES = 32 << 20
+_remeasured = Remeasured()
+
+tools = (bash, edit, submit)
+
+system_prompt = """\
+You repair a bug in a Python library. Its checkout, a git repository with one commit, is the working
+directory of your tools; there is no network. `python -m pytest` runs the library's tests; add the
+name of a test file to run only that one. The tests that show the bug are not among them.
+
+Find the cause and repair it in the library's source, then call `submit`. You are scored by hidden
+tests: those that fail because of the bug must pass, and those that pass now must still pass.
+Changes of tests and of configuration files (conftest.py, pyproject.toml, setup.cfg and the like)
+are undone before the hidden tests run.
+"""
+
+
+async def prepare(task: Task, sandbox: Sandbox) -> None:
+    """Break the library, hide the tests that tell, and begin a history of one commit."""
+    row = row_of(task)
+    await break_library(sandbox, row)
+    await commit(sandbox, row.workdir)
+
+
+async def collect(task: Task, sandbox: Sandbox) -> Submission:
+    """Make a patch from what changed since `prepare`, read from outside the sandbox."""
+    row = row_of(task)
+    changes = await sandbox.changes(row.workdir, max_bytes=_MAX_CHANGES)
+    before = {c.path: c.before for c in changes.changed if not is_cache(c.path)}
+    after = {c.path: c.after for c in changes.changed if not is_cache(c.path)}
+    # What was put back as it is in the image does not differ from it, but from what was prepared.
+    same = await read_all(sandbox, row.workdir, [p for p in row.paths if p not in before])
+    before.update({path: FileState(_FILE, data) for path, data in same.items()})
+    after.update({path: before[path] for path in same})
+    pristine = {path: state.data for path in row.paths if (state := before[path])}
+    for path, data in row.prepared(pristine).items():
+        before[path] = None if data is None else FileState(_FILE, data)
+    patch = await make_patch(_present(before), _present(after))
+    return Submission(patch=patch, state={"omitted": list(changes.omitted)})
+
+
+async def verify(task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
+    """Apply the patch in a fresh sandbox and run the hidden tests there."""
+    row = row_of(task)
+    if not submission.patch:
+        return _nothing(row, "nothing changed", 0)
+    async with open_sandbox(row.spec) as sandbox:
+        expected = await _remeasured.expectations(task, row, sandbox.description, open_sandbox)
+        await break_library(sandbox, row)
+        problem = await apply_patch(sandbox, submission.patch, row.workdir)
+        if problem:
+            return _nothing(row, f"the patch does not apply: {problem}", len(submission.patch))
+        undone = await restore_protected(sandbox, row.workdir)
+        pristine = await read_all(sandbox, row.workdir, expected.files)
+        planted = {f: plant(data) for f, data in seal(pristine, expected.unsealed).items()}
+        await write_all(sandbox, row.workdir, {f: p.data for f, p in planted.items()})
+        run = await run_pytest(
+            sandbox, expected.files, python=PYTHON, root=row.workdir, timeout=TEST_SECONDS
+        )
+    verdict = judge(run, expected, {file: p.names for file, p in planted.items()})
+    return _score(verdict, expected, len(submission.patch), len(undone))
+
+
+async def solve(task: Task, open_sandbox: OpenSandbox) -> tuple[ToolCall, ...]:
+    """Work the repair out from the pinned source, which no task row holds."""
+    row = row_of(task)
+    async with open_sandbox(row.spec) as sandbox:
+        files = list(dict.fromkeys(bug.file for bug in row.bugs))
+        pristine = await read_all(sandbox, row.workdir, files)
+    broken = mutate(pristine, row.bugs)
+    edits = [
+        ToolCall(id=f"{file}:{number}", name="edit", arguments={"path": file, "old": o, "new": n})
+        for file in files
+        for number, (o, n) in enumerate(inverse_edits(broken[file], pristine[file]))
+    ]
+    return (*edits, ToolCall(id="submit", name="submit"))
+
+
+def _present(files: Mapping[str, FileState | None]) -> dict[str, FileState]:
+    return {path: state for path, state in files.items() if state is not None}
+
+
+def _nothing(row: Row, reason: str, patch_bytes: int) -> Score:
+    return _score(Verdict(0, 0, "", reason), row.expected, patch_bytes, 0)
+
+
+def _score(verdict: Verdict, expected: Expectations, patch_bytes: int, undone: int) -> Score:
+    wanted = len(expected.fail_to_pass), len(expected.pass_to_pass)
+    passed = not verdict.reason and wanted == (verdict.fail_to_pass, verdict.pass_to_pass)
+    return Score(
+        reward=float(passed),
+        passed=passed,
+        metrics={
+            "fail_to_pass": verdict.fail_to_pass / wanted[0],
+            "pass_to_pass": verdict.pass_to_pass / wanted[1],
+            "forged": float(bool(verdict.forged)),
+            "patch_bytes": patch_bytes,
+            "undone_paths": undone,
+        },
+        details=verdict.reason,
+    )
