@@ -36,6 +36,9 @@ def network_binds() -> Iterator[tuple[Path, str]]:
 def _named(settings: Path) -> Iterator[Path]:
     for match in _LOCAL_PATH.findall(settings.read_text(errors="replace")):
         path = Path(match)
+        if path.name == "simple":
+            # The pages of an index point to files that lie beside them.
+            path = path.parent
         covered = any(path.is_relative_to(shared) for shared in _SHARED)
         if path.exists() and not covered:
             yield path
