@@ -49,7 +49,6 @@ class Manifest(Model):
     split: str | None = None
     repeats: int
     seed: int
-    provider: str = ""
     machine: Mapping[str, str | int] = {}
 
 

@@ -1,13 +1,12 @@
 """The figures of a run: scores, failures apart from them, and what both cost."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gymsuite.metrics import Interval, Tally, summarize
-from gymsuite.runs.directory import Timing
-from gymsuite.runs.ledger import Costs, Ledger
+from gymsuite.runs.ledger import Costs
 from gymsuite.runs.plan import Plan
+from gymsuite.runs.run import Run
 from gymsuite.types import Model, Usage
 
 
@@ -39,7 +38,7 @@ class RunReport(Model):
 
     `seconds` is the wall time of all commands together, `suite_cpu_seconds` the CPU time of their
     processes. `wasted` is the part of the usage that failed attempts took; `failure_messages` has
-    the last one of each kind.
+    the last one of each kind; `stopped` says why a run was given up.
     """
 
     run: str
@@ -50,6 +49,7 @@ class RunReport(Model):
     seconds: float
     suite_cpu_seconds: float
     wasted: Usage
+    stopped: str = ""
     failure_messages: Mapping[str, str]
 
     @property
@@ -70,10 +70,9 @@ class RunReport(Model):
         return {**own, **total, "cpu_seconds": self.cpu_seconds}
 
 
-def make_report(
-    path: Path, plan: Plan, ledger: Ledger, timings: Sequence[Timing], *, agent: str
-) -> RunReport:
+def make_report(run: Run, plan: Plan, *, agent: str, stopped: str = "") -> RunReport:
     """Sum up what is known of a plan's rollouts."""
+    ledger, timings = run.ledger, run.timings
     tallies = ledger.tallies(plan)
     usages = {name: ledger.costs.get(name, Costs()).total for name in tallies}
     whole = Costs()
@@ -82,7 +81,7 @@ def make_report(
     tasks = {name: len(plan.tasks[name]) for name in tallies}
     failed = {kind for tally in tallies.values() for kind in tally.failures}
     return RunReport(
-        run=str(path),
+        run=str(run.directory.path),
         agent=agent,
         repeats=plan.repeats,
         total=_figures(list(tallies.values()), sum(tasks.values()), plan.repeats, whole.total),
@@ -93,6 +92,7 @@ def make_report(
         seconds=sum(timing.seconds for timing in timings),
         suite_cpu_seconds=sum(timing.cpu_seconds for timing in timings),
         wasted=ledger.wasted.total,
+        stopped=stopped,
         failure_messages={kind: ledger.messages[kind] for kind in sorted(failed)},
     )
 

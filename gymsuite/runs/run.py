@@ -15,7 +15,7 @@ from gymsuite.runs.directory import Manifest, RunDirectory, Timing, differences
 from gymsuite.runs.ledger import Ledger
 from gymsuite.runs.log import RolloutLog, StoreError, read_rows
 from gymsuite.runs.plan import Plan
-from gymsuite.runs.runner import Job, Record, Runner, first_cause
+from gymsuite.runs.runner import Attempt, Job, Record, Runner, first_cause
 from gymsuite.types import Failure, Rollout
 
 _SYNC_SECONDS = 0.5
@@ -73,9 +73,9 @@ class Run:
     async def play(self, runner: Runner, jobs: Sequence[Job], watch: Record) -> None:
         """Make the rollouts and store each attempt before `watch` hears of it."""
 
-        def record(rollout: Rollout, final: bool) -> None:  # noqa: FBT001 - see Record
-            self.record(rollout)
-            watch(rollout, final)
+        def record(attempt: Attempt) -> None:
+            self.record(attempt.rollout)
+            watch(attempt)
 
         try:
             async with asyncio.TaskGroup() as group:

@@ -16,8 +16,16 @@ from gymsuite.types import Rollout
 _LONGEST_PAUSE_SECONDS = 30.0
 _HOPELESS = 16
 
-Record = Callable[[Rollout, bool], None]
-"""Takes each attempt as it ends; the boolean says whether it is the last at its rollout."""
+
+class Attempt(NamedTuple):
+    """An attempt that has ended. A final one is the last at its rollout."""
+
+    rollout: Rollout
+    final: bool
+
+
+Record = Callable[[Attempt], None]
+"""Takes each attempt as it ends."""
 
 
 class Hopeless(InfrastructureError):  # noqa: N818 - a state of the run
@@ -92,7 +100,7 @@ class Runner:
             )
             settled = made.failure is None or not made.failure.retryable
             final = settled or attempt + 1 == job.end
-            record(made, final)
+            record(Attempt(made, final))
             if final:
                 break
             pause = min(2.0 ** (attempt - job.first), _LONGEST_PAUSE_SECONDS)

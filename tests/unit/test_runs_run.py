@@ -19,7 +19,6 @@ from gymsuite import (
     ModelError,
     Observation,
     OpenSandbox,
-    Rollout,
     Sandbox,
     SandboxError,
     SandboxSpec,
@@ -35,7 +34,7 @@ from gymsuite.runs.log import Key, read_rows
 from gymsuite.runs.plan import Plan, make_plan
 from gymsuite.runs.report import RunReport, make_report
 from gymsuite.runs.run import open_run
-from gymsuite.runs.runner import Hopeless, Record, Runner
+from gymsuite.runs.runner import Attempt, Hopeless, Record, Runner
 from gymsuite.types import TokenUsage
 
 
@@ -125,7 +124,7 @@ async def _work(
     async with open_run(path, _manifest(plan), resume=resume) as opened:
         jobs = opened.jobs(plan, attempts=attempts, failed_too=failed_too)
         await opened.play(Runner(players.source, _no_sandbox, concurrency), jobs, watch)
-        return make_report(path, plan, opened.ledger, opened.timings, agent="script")
+        return make_report(opened, plan, agent="script")
 
 
 def _run(path: Path, players: _Players, plan: Plan, **how: Any) -> RunReport:
@@ -162,7 +161,10 @@ def test_what_failed_for_now_is_tried_again_and_both_are_kept(tmp_path: Path) ->
     finals: list[tuple[str, int, bool]] = []
     players, plan = _Players(script), make_plan([_environment(2)])
     report = _run(
-        tmp_path / "r", players, plan, watch=lambda r, f: finals.append((r.task, r.attempt, f))
+        tmp_path / "r",
+        players,
+        plan,
+        watch=lambda a: finals.append((a.rollout.task, a.rollout.attempt, a.final)),
     )
     rows = [(key.task, attempt, scored) for key, attempt, scored in _rows(tmp_path / "r")]
     assert sorted(rows) == [("t0", 0, True), ("t1", 0, False), ("t1", 1, True)]
@@ -216,7 +218,7 @@ def test_resuming_does_only_what_is_missing(tmp_path: Path) -> None:
 
     done = 0
 
-    def watch(rollout: Rollout, final: bool) -> None:  # noqa: FBT001 - see Record
+    def watch(_: Attempt) -> None:
         nonlocal done
         done += 1
         if done == 4:
@@ -365,7 +367,7 @@ def test_a_cancelled_run_keeps_what_it_finished(tmp_path: Path) -> None:
     plan = make_plan([_environment(50)])
 
     async def run() -> None:
-        def stop(rollout: Rollout, final: bool) -> None:  # noqa: FBT001 - see Record
+        def stop(_: Attempt) -> None:
             if len(_rows(tmp_path / "r")) == 10:
                 work.cancel()
 

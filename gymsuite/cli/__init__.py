@@ -1,0 +1,1 @@
+"""The command line: the only reader of environment variables."""

@@ -1,0 +1,77 @@
+"""`gymsuite cache`: what images take on disk, and how to have it back."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
+from gymsuite.sandbox.store import ImageRecord, usage
+from gymsuite.sandbox.store import clean as clean_store
+
+app = typer.Typer(help="Say what built images take on disk, or remove them.", no_args_is_help=True)
+
+_MEBIBYTE = 1 << 20
+
+
+@app.command()
+def info(*, cache: CacheOption = None, as_json: JsonOption = False) -> None:
+    """List the images, and what they take."""
+    folder = cache_folder(cache)
+    used = usage(folder)
+    if as_json:
+        images = [
+            {"name": i.record.name, "base": i.record.base, "digest": i.record.digest,
+             "size_bytes": i.size_bytes}
+            for i in used.images
+        ]  # fmt: skip
+        typer.echo(
+            json.dumps({"cache": str(folder), "size_bytes": used.size_bytes, "images": images})
+        )
+        return
+    console = Console()
+    if used.images:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("image", style="bold")
+        table.add_column("base")
+        table.add_column("digest")
+        table.add_column("MiB", justify="right")
+        for image in used.images:
+            record = image.record
+            size = f"{image.size_bytes / _MEBIBYTE:.1f}"
+            table.add_row(record.name, record.base, record.digest[:12], size)
+        console.print(table)
+    console.print(
+        f"{folder}: {len(used.images)} images, {used.size_bytes / _MEBIBYTE:.1f} MiB "
+        "(layers that images share are counted once)",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+@app.command()
+def clean(
+    *,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="IMAGE", help="An image to keep; may be repeated.")
+    ] = None,
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove built images; those that a running command uses stay."""
+    kept = set(keep or ())
+
+    def keeps(record: ImageRecord) -> bool:
+        return record.name in kept
+
+    cleaned = clean_store(cache_folder(cache), keep=keeps)
+    if as_json:
+        typer.echo(json.dumps(cleaned._asdict()))
+        return
+    line = f"{len(cleaned.removed)} layers removed, {cleaned.size_bytes / _MEBIBYTE:.1f} MiB"
+    if cleaned.in_use:
+        line += f"; {len(cleaned.in_use)} are in use by another process and stay"
+    typer.echo(line)

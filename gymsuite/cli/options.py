@@ -1,0 +1,58 @@
+"""Options that several commands share, and what they resolve to."""
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from gymsuite.registry import Registry
+from gymsuite.suite import default_cache
+
+RegistryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--registry", metavar="FILE", help="A registry.yaml to use instead of the suite's own."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        envvar="GYMSUITE_CACHE",
+        help=f"Where images are kept; {default_cache()} if not given.",
+        show_default=False,
+    ),
+]
+ProviderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--provider",
+        metavar="NAME",
+        help="What makes sandboxes: local, local:debian or docker; the first that works here.",
+    ),
+]
+EnvironmentArgument = Annotated[
+    str, typer.Argument(metavar="ENV", help="An id, such as coding/pybugs-v1.")
+]
+
+
+def open_registry(path: Path | None) -> Registry:
+    """The registry that is named, or the suite's; what it leaves out is said on stderr."""
+    if path is not None:
+        return Registry(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        registry = Registry.default()
+    console = Console(stderr=True)
+    for warning in caught:
+        console.print(f"warning: {warning.message}", markup=False, highlight=False, soft_wrap=True)
+    return registry
+
+
+def cache_folder(path: Path | None) -> Path:
+    """Where images are kept."""
+    return path if path is not None else default_cache()

@@ -1,0 +1,90 @@
+"""`gymsuite verify`: scores the stored submissions of a run again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from gymsuite.cli.evaluating import default_concurrency
+from gymsuite.cli.loop import run
+from gymsuite.cli.options import (
+    CacheOption,
+    JsonOption,
+    ProviderOption,
+    RegistryOption,
+    cache_folder,
+    open_registry,
+)
+from gymsuite.runs.sandboxes import SandboxSource
+from gymsuite.runs.verify import (
+    Verification,
+    Verified,
+    VerifyRequest,
+    VerifyWatcher,
+    verify_run,
+)
+
+_DISAGREES, _INCOMPLETE = 1, 3
+_SHOWN = 10
+
+
+def verify(
+    directory: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    *,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="At once; 2 for each CPU.")
+    ] = None,
+    provider: ProviderOption = None,
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+    registry: RegistryOption = None,
+) -> None:
+    """Score a run's stored submissions again; exit code 1 if one scores otherwise."""
+    opened = open_registry(registry)
+    source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
+    request = VerifyRequest(directory, concurrency or default_concurrency())
+    errors = Console(stderr=True, quiet=as_json)
+    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("verify", total=None)
+
+        def begin(total: int) -> None:
+            bar.update(task, total=total)
+
+        def advance(_: Verified) -> None:
+            bar.advance(task)
+
+        def note(text: str) -> None:
+            errors.print(text, style="dim", markup=False, highlight=False)
+
+        watcher = VerifyWatcher(note, begin, advance)
+        result = run(verify_run(request, opened, source, watcher))
+    if as_json:
+        typer.echo(result.model_dump_json())
+    else:
+        _present(Console(), result)
+    if result.disagreed:
+        raise typer.Exit(_DISAGREES)
+    if result.failed:
+        raise typer.Exit(_INCOMPLETE)
+
+
+def _present(console: Console, result: Verification) -> None:
+    for bad in result.disagreements[:_SHOWN]:
+        again = bad.again
+        console.print(
+            f"{bad.environment} {bad.task} #{bad.repeat}: stored {bad.stored.reward:g}, now "
+            f"{again.reward if again else float('nan'):g}",
+            style="red",
+            markup=False,
+            highlight=False,
+        )
+    console.print(
+        f"{result.agreed} agree, {result.disagreed} disagree, {result.failed} could not be "
+        f"verified, {result.changed} are of tasks that have changed",
+        highlight=False,
+    )
+    if result.failed:
+        console.print(f"the last problem: {result.last_problem}", markup=False, highlight=False)
+    console.print(f"written to {result.file}", soft_wrap=True, highlight=False, markup=False)
