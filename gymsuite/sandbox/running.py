@@ -112,7 +112,12 @@ async def _start(host: LocalHost, place: Place, directory: Path) -> Running:
         resident = Resident(command)
     except OSError as error:
         raise SandboxError(f"cannot start {command[0]}: {error}") from error
-    return Running(Channel(await resident.connect()), resident, mounts.upper)
+    try:
+        stream = await resident.connect()
+    except BaseException:
+        await finish(resident.end())
+        raise
+    return Running(Channel(stream), resident, mounts.upper)
 
 
 async def _greet(sandbox: Running, place: Place) -> None:

@@ -1,0 +1,226 @@
+"""The exec server against frames that nobody honest would send, with its memory watched."""
+
+import asyncio
+import os
+import random
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gymsuite import SandboxDead, SandboxError, SandboxSpec
+from gymsuite.sandbox import binary
+from gymsuite.sandbox.bubblewrap import Mounts
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
+from gymsuite.sandbox.resident import Resident
+from gymsuite.sandbox.scratch import remove_tree
+
+pytestmark = pytest.mark.local
+
+SPEC = SandboxSpec(image="fixture")
+PATIENCE = 60.0
+SANDBOXES = 150
+FRAMES = 25
+HARMLESS = {0, 70}  # the channel ended, or it refused what it was sent
+
+
+@pytest.fixture(scope="session")
+def watched_host(local_host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> LocalHost:
+    """A host whose exec server checks each access to its memory, and dies of the first bad one."""
+    server = tmp_path_factory.mktemp("watched") / "exec-server"
+    sources = (Path(binary.__file__).parent / "exec_server").glob("*.c")
+    flags = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, *flags, "-o", str(server), *map(str, sources)], check=True)
+    return replace(local_host, server=server)
+
+
+def frame(request: int, kind: int, payload: bytes) -> bytes:
+    return struct.pack("<IIB", 5 + len(payload), request, kind) + payload
+
+
+def text(value: bytes) -> bytes:
+    return struct.pack("<I", len(value) + 1) + value + b"\0"
+
+
+def valid_frame(chance: random.Random) -> bytes:
+    """One honest frame of any kind."""
+    request = chance.randrange(1, 1 << 32)
+    limits = struct.pack("<II", chance.choice([1, 50, 5000]), chance.choice([0, 1, 7, 5000]))
+    command = text(chance.choice([b"true", b"/bin/echo", b"sleep", b"cat", b"/bin/sh"]))
+    argument = text(chance.choice([b"-c", b"0.01", b"/etc/passwd"]))
+    one = struct.pack("<I", 1)
+    two = struct.pack("<I", 2)
+    run = limits + text(b"/") + two + command + argument + one + text(b"PATH=/usr/bin:/bin")
+    return chance.choice(
+        [
+            frame(request, 1, run + chance.randbytes(chance.choice([0, 3, 90_000]))),
+            frame(request, 2, struct.pack("<I", chance.randrange(1 << 32))),
+            frame(
+                request, 3, struct.pack("<I", chance.choice([0, 9, 1 << 20])) + text(b"/etc/hosts")
+            ),
+            frame(request, 4, struct.pack("<I", 0o644) + text(b"/workspace/a/b") + b"data"),
+            frame(request, 5, b""),
+            frame(request, 6, b""),
+        ]
+    )
+
+
+def spoilt(chance: random.Random, honest: bytes) -> bytes:
+    """The frame with a few bytes or its size changed, and mostly with a length that fits."""
+    data = bytearray(honest)
+    for _ in range(chance.choice([0, 0, 1, 3])):
+        data[chance.randrange(len(data))] = chance.choice([0, 1, 0x7F, 0xFF, chance.randrange(256)])
+    if chance.random() < 0.1:
+        del data[chance.randrange(9, len(data) + 1) :]
+    if chance.random() < 0.1:
+        data += chance.randbytes(chance.randrange(20))
+    if chance.random() < 0.9:
+        data[:4] = struct.pack("<I", len(data) - 4)
+    return bytes(data)
+
+
+async def fed(host: LocalHost, mounts: Mounts, data: bytes) -> tuple[int | None, str]:
+    """Send bytes to a fresh server and hang up; return how it ended and what it complained of."""
+    resident = Resident(host.command(mounts, network=False, processes=64))
+    errors = os.dup(resident._errors)
+    stream = await resident.connect()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            stream._writer.write(data)
+            stream._writer.write_eof()
+            with suppress(ConnectionError):
+                while await stream.read(1 << 16):
+                    pass
+    finally:
+        await stream.close()
+        await resident.end()
+    with os.fdopen(errors, "rb") as file:
+        complaint = os.pread(file.fileno(), 20_000, 0).decode(errors="replace")
+    return resident._process.returncode, complaint
+
+
+@contextmanager
+def directory(host: LocalHost, image: Image) -> Iterator[Mounts]:
+    """The file system of one sandbox."""
+    path = host.make_directory()
+    binds = tuple((bind, str(bind)) for bind in image.binds)
+    try:
+        yield Mounts(image.layers, path / "upper", path / "work", binds, "/workspace")
+    finally:
+        remove_tree(path)
+
+
+def test_frames_of_any_kind_end_the_server_in_order_or_are_answered(
+    watched_host: LocalHost, local_image: Image
+) -> None:
+    async def one(gate: asyncio.Semaphore, seed: int) -> tuple[int, int | None, str]:
+        chance = random.Random(seed)
+        data = b"".join(spoilt(chance, valid_frame(chance)) for _ in range(FRAMES))
+        async with gate:
+            with directory(watched_host, local_image) as mounts:
+                return seed, *await fed(watched_host, mounts, data)
+
+    async def main() -> list[tuple[int, int | None, str]]:
+        gate = asyncio.Semaphore(4)
+        return await asyncio.gather(*(one(gate, seed) for seed in range(SANDBOXES)))
+
+    ends = asyncio.run(main())
+    assert [end for end in ends if end[1] not in HARMLESS or "ERROR" in end[2]] == []
+    assert {code for _, code, _ in ends} == HARMLESS, "some of both, or nothing was tested"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        struct.pack("<I", 0),
+        struct.pack("<I", 4) + b"abcd",
+        struct.pack("<I", 0xFFFFFFFF),
+        frame(1, 0, b""),
+        frame(1, 7, b""),
+        frame(1, 1, b""),
+        frame(1, 1, struct.pack("<II", 1000, 0xFFFFFFFF)),
+        frame(1, 1, struct.pack("<II", 1000, 10) + text(b"/") + struct.pack("<I", 0) * 2),
+        frame(1, 1, struct.pack("<II", 1000, 10) + text(b"/") + struct.pack("<I", 0xFFFFFFFF)),
+        frame(1, 2, b"abc"),
+        frame(1, 2, b"abcde"),
+        frame(1, 3, struct.pack("<I", 10) + struct.pack("<I", 5) + b"abc"),
+        frame(1, 3, struct.pack("<I", 10) + struct.pack("<I", 4) + b"abcd"),
+        frame(1, 3, struct.pack("<I", 10) + struct.pack("<I", 4) + b"a\0b\0"),
+        frame(1, 3, struct.pack("<I", 10) + struct.pack("<I", 0)),
+        frame(1, 3, struct.pack("<I", 0xFFFFFFFF) + text(b"/etc/passwd")),
+        frame(1, 4, struct.pack("<I", 0o644)),
+        frame(1, 5, b"x"),
+    ],
+)
+def test_a_malformed_request_ends_the_server_with_a_word(
+    local_host: LocalHost, local_image: Image, data: bytes
+) -> None:
+    with directory(local_host, local_image) as mounts:
+        code, complaint = asyncio.run(fed(local_host, mounts, data))
+    assert code == 70
+    assert "malformed frame" in complaint
+
+
+def test_two_commands_of_one_id_end_the_server(local_host: LocalHost, local_image: Image) -> None:
+    head = struct.pack("<II", 60_000, 10) + text(b"/") + struct.pack("<I", 2)
+    sleep = frame(1, 1, head + text(b"/bin/sleep") + text(b"60") + struct.pack("<I", 0))
+    with directory(local_host, local_image) as mounts:
+        code, complaint = asyncio.run(fed(local_host, mounts, sleep + sleep))
+    assert (code, "in use" in complaint) == (70, True)
+
+
+def test_a_broken_request_kills_its_sandbox_and_not_the_caller(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    async def main() -> str:
+        async with open_local(local_host, local_image, SPEC) as sandbox:
+            assert isinstance(sandbox, LocalSandbox)
+            waiting = asyncio.create_task(sandbox.exec("sleep 1000", timeout=1000))
+            await sandbox.exec("true", timeout=PATIENCE)
+            await sandbox._channel._stream.write(frame(1, 99, b""))
+            with pytest.raises(SandboxDead) as error:
+                await asyncio.wait_for(waiting, PATIENCE)
+            return str(error.value)
+
+    assert "closed" in asyncio.run(main())
+
+
+def test_a_full_day_of_a_server_touches_only_its_own_memory(
+    watched_host: LocalHost, local_image: Image
+) -> None:
+    async def main() -> list[Any]:
+        async with open_local(watched_host, local_image, SPEC) as sandbox:
+            assert isinstance(sandbox, LocalSandbox)
+            errors = os.dup(sandbox._running.resident._errors)
+            await sandbox.write("a/b/c", bytes(range(256)) * 4000)
+            assert await sandbox.read("a/b/c") == bytes(range(256)) * 4000
+            assert await sandbox.read("a/none") is None
+            with pytest.raises(SandboxError):
+                await sandbox.read("a/b/c", max_bytes=3)
+            flood = "seq 1 300000; seq 1 300000 >&2"
+            results = await asyncio.gather(
+                *(
+                    sandbox.exec(flood, timeout=PATIENCE, max_output=n)
+                    for n in (0, 1, 2, 7, 99_999)
+                ),
+                sandbox.exec("sleep 100 & setsid sleep 100 & sleep 100", timeout=0.3),
+                sandbox.exec("kill -9 $PPID; sleep 100", timeout=0.3),
+                sandbox.exec(["wc", "-c"], stdin=b"x" * 3_000_000, timeout=PATIENCE),
+                sandbox.exec("sleep 100 & seq 1 1000", timeout=PATIENCE),
+                sandbox.exec(["no-such-program"], timeout=PATIENCE),
+            )
+            await sandbox.changes("/workspace")
+            await sandbox.stats()
+        with os.fdopen(errors, "rb") as file:
+            assert os.pread(file.fileno(), 20_000, 0) == b""
+        return [result.exit_code for result in results]
+
+    codes = asyncio.run(main())
+    assert len(codes) == 10
