@@ -18,7 +18,7 @@ from gymsuite.sandbox.protocol import (
     ExecResult,
     SandboxStats,
 )
-from gymsuite.sandbox.wire import MalformedError, ReadStatus, Reply, Request, Unsendable
+from gymsuite.sandbox.wire import Found, MalformedError, ReadStatus, Reply, Request, Unsendable
 
 GRACE_SECONDS = 10.0
 FILE_SECONDS = 60.0
@@ -103,6 +103,13 @@ class Channel:
         if status is ReadStatus.FAILED:
             raise SandboxError(f"cannot read {path}: {os.strerror(error)}", retryable=False)
         return data if status is ReadStatus.OK else None
+
+    async def state(self, path: str, *, max_bytes: int) -> Found:
+        """Return what is at a path, links not followed; call it when all processes are dead."""
+        limit = max(0, min(max_bytes, wire.MAX_FILE))
+        payload = wire.number(limit) + wire.text(path)
+        reply = await self._call(Request.STATE, payload, within=FILE_SECONDS)
+        return self._parsed(wire.state_result, reply)
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file, making its parent directories."""

@@ -25,6 +25,7 @@ _MIN_FRAME = _BODY_HEAD.size
 _FLAG = struct.Struct("<B")
 _EXEC_REPLY = struct.Struct("<iBQQI")
 _READ_REPLY = struct.Struct("<BI")
+_STATE_REPLY = struct.Struct("<BII")
 _STATS_REPLY = struct.Struct("<QQ")
 _TIMED_OUT, _TRUNCATED = 1, 2
 
@@ -38,6 +39,7 @@ class Request(IntEnum):
     WRITE = 4
     STATS = 5
     KILL_ALL = 6
+    STATE = 7
 
 
 _REPLY = 0x80
@@ -62,6 +64,17 @@ class ReadStatus(IntEnum):
     ABSENT = 1
     TOO_LARGE = 2
     FAILED = 3
+
+
+class Found(NamedTuple):
+    """What is at a path: its lstat mode, 0 where there is nothing.
+
+    `data` are a file's bytes or a link's target; None where there is neither, where it is too
+    large, or where it cannot be read.
+    """
+
+    mode: int
+    data: bytes | None
 
 
 class Unsendable(UsageError):  # noqa: N818 - a state of the text, told to whoever wrote it
@@ -161,6 +174,13 @@ def read_result(payload: memoryview) -> tuple[ReadStatus, int, bytes]:
     if status not in list(ReadStatus):
         raise MalformedError(f"a read that ended as {status}")
     return ReadStatus(status), error, bytes(payload[_READ_REPLY.size :])
+
+
+def state_result(payload: memoryview) -> Found:
+    """A path's state."""
+    status, _, mode = _unpack(_STATE_REPLY, payload, exact=False)
+    data = bytes(payload[_STATE_REPLY.size :])
+    return Found(mode, data if status == ReadStatus.OK else None)
 
 
 def errno_result(payload: memoryview) -> int:

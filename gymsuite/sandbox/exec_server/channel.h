@@ -6,7 +6,7 @@
 
 #include "base.h"
 
-enum request { EXEC = 1, CANCEL = 2, READ = 3, WRITE = 4, STATS = 5, KILL_ALL = 6 };
+enum request { EXEC = 1, CANCEL = 2, READ = 3, WRITE = 4, STATS = 5, KILL_ALL = 6, STATE = 7 };
 enum { HELLO = 0x80 };
 
 /* A request whose payload is in `body`; the cursor moves as it is parsed. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,33 @@ static int read_file(const char *path, size_t limit, struct buffer *reply) {
     return result;
 }
 
+static int read_link(const char *path, size_t limit, struct buffer *reply) {
+    buffer_reserve(reply, reply->size + PATH_MAX);
+    ssize_t size = readlink(path, (char *)reply->data + reply->size, PATH_MAX);
+    if (size < 0) return READ_FAILED;
+    reply->size += (size_t)size;
+    return (size_t)size > limit ? READ_TOO_LARGE : READ_OK;
+}
+
+static int read_state(const char *path, size_t limit, struct buffer *reply, uint32_t *mode) {
+    struct stat status;
+    if (lstat(path, &status)) return errno == ENOENT || errno == ENOTDIR ? READ_ABSENT : READ_FAILED;
+    *mode = status.st_mode;
+    if (S_ISLNK(status.st_mode)) return read_link(path, limit, reply);
+    if (!S_ISREG(status.st_mode)) return READ_ABSENT;
+    /* What its owner may not read would otherwise be hidden from whoever judges it. */
+    if (!(status.st_mode & S_IRUSR)) chmod(path, (status.st_mode & 07777) | S_IRUSR);
+    return read_file(path, limit, reply);
+}
+
+/* The status and the errno of a reply come before its data, and are known after. */
+static void finish_read(struct channel *channel, struct buffer *reply, size_t status_at, int result) {
+    uint32_t error = result == READ_FAILED ? (uint32_t)errno : 0;
+    reply->data[status_at] = (uint8_t)result;
+    memcpy(reply->data + status_at + 1, &error, sizeof error);
+    reply_end(channel, reply);
+}
+
 void serve_read(struct channel *channel, struct frame *frame) {
     uint32_t limit = take_u32(frame);
     const char *path = take_string(frame);
@@ -51,11 +79,27 @@ void serve_read(struct channel *channel, struct frame *frame) {
     buffer_u32(&reply, 0);
     size_t data_at = reply.size;
     int result = read_file(path, limit, &reply);
-    uint32_t error = result == READ_FAILED ? (uint32_t)errno : 0;
     if (result != READ_OK) reply.size = data_at;
-    reply.data[status_at] = (uint8_t)result;
-    memcpy(reply.data + status_at + 1, &error, sizeof error);
-    reply_end(channel, &reply);
+    finish_read(channel, &reply, status_at, result);
+}
+
+void serve_state(struct channel *channel, struct frame *frame) {
+    uint32_t limit = take_u32(frame);
+    const char *path = take_string(frame);
+    take_end(frame);
+    if (limit > MAX_FRAME / 2) die("malformed frame: the read is too large");
+    struct buffer reply = reply_begin(frame->id, HELLO | STATE);
+    size_t status_at = reply.size;
+    buffer_u8(&reply, READ_OK);
+    buffer_u32(&reply, 0);
+    size_t mode_at = reply.size;
+    uint32_t mode = 0;
+    buffer_u32(&reply, mode);
+    size_t data_at = reply.size;
+    int result = read_state(path, limit, &reply, &mode);
+    if (result != READ_OK) reply.size = data_at;
+    memcpy(reply.data + mode_at, &mode, sizeof mode);
+    finish_read(channel, &reply, status_at, result);
 }
 
 static int make_parents(char *path) {

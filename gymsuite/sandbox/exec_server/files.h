@@ -7,6 +7,8 @@
 enum read_status { READ_OK = 0, READ_ABSENT = 1, READ_TOO_LARGE = 2, READ_FAILED = 3 };
 
 void serve_read(struct channel *channel, struct frame *frame);
+/* As READ, but with the mode, and of a link its target; only for a place without other processes. */
+void serve_state(struct channel *channel, struct frame *frame);
 void serve_write(struct channel *channel, struct frame *frame);
 
 #endif

@@ -56,6 +56,7 @@ static void dispatch(struct server *server, struct clearing *clearing, struct fr
             take_end(frame);
             break;
         case READ: serve_read(&server->channel, frame); break;
+        case STATE: serve_state(&server->channel, frame); break;
         case WRITE: serve_write(&server->channel, frame); break;
         case STATS:
             take_end(frame);
