@@ -3,33 +3,28 @@
 Importing it registers every id, so that `gymnasium.make("gymsuite.gym:coding/pybugs-v1")` works.
 """
 
-import asyncio
 import random
-import threading
-from collections.abc import Coroutine, Mapping
-from contextlib import AsyncExitStack
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import gymnasium
 
 from gymsuite.environment import Environment
 from gymsuite.episode import Episode
 from gymsuite.errors import UsageError
+from gymsuite.portal import LazyProvider, Portal
 from gymsuite.registry import Registry
 from gymsuite.sampling import sample_action
 from gymsuite.sandbox.protocol import OpenSandbox
-from gymsuite.sandbox.provider import open_provider
 from gymsuite.suite import default_cache
 from gymsuite.types import Action, Message, Observation, Task, ToolSchema
-
-T = TypeVar("T")
 
 
 class ActionSpace(gymnasium.Space[Action]):
     """Assistant messages. Samples call one of the environment's tools."""
 
     def __init__(self, tools: tuple[ToolSchema, ...], seed: int | None = None) -> None:
-        self._tools = tools
+        self.tools = tools
         super().__init__(seed=seed)
 
     @property
@@ -40,14 +35,14 @@ class ActionSpace(gymnasium.Space[Action]):
     def sample(self, mask: Any = None, probability: Any = None) -> Action:  # noqa: ANN401, ARG002 - overridden
         """A random but valid action."""
         rng = random.Random(int(self.np_random.integers(2**63)))
-        return sample_action(self._tools, rng)
+        return sample_action(self.tools, rng)
 
     def contains(self, x: object) -> bool:
         """Whether `x` is an assistant message."""
         return isinstance(x, Message) and x.role == "assistant"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ActionSpace) and other._tools == self._tools
+        return isinstance(other, ActionSpace) and other.tools == self.tools
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -75,29 +70,6 @@ class ObservationSpace(gymnasium.Space[Observation]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class _Portal:
-    """An event loop on a thread of its own, for callers that have none."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
-
-
 class GymEnv(gymnasium.Env[Observation, Action]):
     """Forwards each call to an `Episode`; `reset` throws the old one away.
 
@@ -108,6 +80,7 @@ class GymEnv(gymnasium.Env[Observation, Action]):
         environment: An environment, or the id of a registered one.
         provider: "local", "docker", or None for what this machine has.
         open_sandbox: Sandboxes of the caller's own, instead of a provider.
+        own_provider: A provider of the caller's own instead, closed with this environment.
         render_mode: None, or "ansi" for the transcript so far.
     """
 
@@ -119,22 +92,23 @@ class GymEnv(gymnasium.Env[Observation, Action]):
         *,
         provider: str | None = None,
         open_sandbox: OpenSandbox | None = None,
+        own_provider: LazyProvider | None = None,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, "ansi"):
             raise UsageError(f"no render mode {render_mode!r}; there is 'ansi'")
         registry = Registry.default()
-        self._environment = (
-            registry.load(environment) if isinstance(environment, str) else environment
-        )
+        if isinstance(environment, str):
+            environment = registry.load(environment)
+        self._environment = environment
         self.render_mode = render_mode
         self.action_space = ActionSpace(self._environment.toolbox.schemas)
         self.observation_space = ObservationSpace()
-        self._image_roots = registry.image_roots
-        self._provider_name = provider
-        self._open_sandbox = open_sandbox
-        self._portal: _Portal | None = None
-        self._stack = AsyncExitStack()
+        self._provider = own_provider or LazyProvider(
+            provider, image_roots=registry.image_roots, cache=default_cache()
+        )
+        self._open_sandbox = open_sandbox or self._provider.open
+        self._portal: Portal | None = None
         self._episode: Episode | None = None
         self._transcript: list[Message] = []
 
@@ -146,7 +120,7 @@ class GymEnv(gymnasium.Env[Observation, Action]):
         task = self._choose(options or {})
         episode_seed = seed if seed is not None else int(self.np_random.integers(2**31))
         if self._portal is None:
-            self._portal = _Portal()
+            self._portal = Portal()
         observation, info = self._portal.call(self._begin(task, episode_seed))
         self._transcript = list(observation.messages)
         return observation, info
@@ -189,13 +163,6 @@ class GymEnv(gymnasium.Env[Observation, Action]):
 
     async def _begin(self, task: Task, seed: int) -> tuple[Observation, dict[str, Any]]:
         await self._end_episode()
-        if self._open_sandbox is None:
-            provider = await self._stack.enter_async_context(
-                open_provider(
-                    self._provider_name, image_roots=self._image_roots, cache=default_cache()
-                )
-            )
-            self._open_sandbox = provider.open
         self._episode = Episode(self._environment, self._open_sandbox)
         return await self._episode.reset(task, seed)
 
@@ -206,7 +173,7 @@ class GymEnv(gymnasium.Env[Observation, Action]):
 
     async def _release(self) -> None:
         await self._end_episode()
-        await self._stack.aclose()
+        await self._provider.aclose()
 
 
 def _calls(message: Message) -> str:

@@ -1,0 +1,1 @@
+"""Our environments as other projects' trainers want them, one trainer per file."""
