@@ -85,6 +85,23 @@ def test_a_sandbox_belongs_to_an_unprivileged_user_of_the_host(
     assert {int(capabilities, 16) for _, _, capabilities in found} == {0}
 
 
+def test_even_a_file_of_root_that_is_shown_inside_cannot_be_read(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    shadow = Path("/etc/shadow")
+    if not shadow.is_file():
+        pytest.skip("this machine has no shadow file")
+    careless = replace(local_image, binds=(*local_image.binds, shadow))
+
+    async def main() -> tuple[bytes, bytes]:
+        async with open_local(local_host, careless, SPEC) as sandbox:
+            return (await sandbox.exec("ls -l /etc/shadow; cat /etc/shadow", timeout=PATIENCE))[1:3]
+
+    listed, complaint = asyncio.run(main())
+    assert len(listed.splitlines()) == 1
+    assert b"Permission denied" in complaint
+
+
 def test_nothing_is_left_after_a_sandbox_closed(local_host: LocalHost, local_image: Image) -> None:
     async def main() -> set[int]:
         async with open_local(local_host, local_image, SPEC) as sandbox:

@@ -78,10 +78,9 @@ def test_the_kernel_cannot_be_reconfigured(in_sandbox: InSandbox) -> None:
 
 
 def test_the_passwords_of_the_host_cannot_be_read(in_sandbox: InSandbox) -> None:
-    shadow = Path("/etc/shadow").read_text() if Path("/etc/shadow").is_file() else ""
     result = in_sandbox(running("cat /etc/shadow /proc/1/root/etc/shadow"))
-    lines = {line for line in shadow.splitlines() if "$" in line}
-    assert not lines & set(result.output.splitlines())
+    assert b"$" not in result.stdout, "every hash of a password has one"
+    assert b"/proc/1/root/etc/shadow: Permission denied" in result.stderr
 
 
 @pytest.mark.parametrize(
