@@ -39,7 +39,7 @@ def main() -> None:
     """Run the command that the arguments name."""
     app = build(sys.argv[1:])
     try:
-        app()
+        app(prog_name="gymsuite")
     except GymsuiteError as error:
         Console(stderr=True, highlight=False).print(plain(f"error: {error}"), soft_wrap=True)
         sys.exit(_INFRASTRUCTURE if isinstance(error, InfrastructureError) else _USAGE)

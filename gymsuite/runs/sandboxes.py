@@ -8,6 +8,7 @@ from pathlib import Path
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.sandbox.provider import open_provider
 from gymsuite.types import SandboxSpec, Task
 
 Note = Callable[[str], None]
@@ -45,8 +46,6 @@ async def open_sandboxes(
     if not images:
         yield Sandboxes("", _none)
         return
-    from gymsuite.sandbox.provider import open_provider  # noqa: PLC0415 - slow, and not always used
-
     async with open_provider(
         source.provider, image_roots=source.image_roots, cache=source.cache, report=note
     ) as provider:

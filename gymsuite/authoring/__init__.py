@@ -1,0 +1,1 @@
+"""What environment authors use: the promises as a gate."""

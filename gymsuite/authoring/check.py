@@ -1,0 +1,107 @@
+"""The promises of one environment, checked from its first sandbox to the last trace of one."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gymsuite.authoring.promises import KEPT, PROMISES, Case, Outcome, Verdict, steps
+from gymsuite.authoring.traces import traces
+from gymsuite.environment import Environment
+from gymsuite.errors import InfrastructureError
+from gymsuite.gym import check_gymnasium
+from gymsuite.portal import LazyProvider
+from gymsuite.runs.plan import make_plan
+from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
+from gymsuite.types import Model
+
+_POLLS = 100
+_POLL_SECONDS = 0.05
+
+
+class Finding(Model):
+    """Whether one promise holds; `details` say why not."""
+
+    promise: str
+    outcome: Outcome
+    details: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """Hears of images being built, of how many steps there are, of each step and finding."""
+
+    note: Callable[[str], None] = lambda _: None
+    begin: Callable[[int], None] = lambda _: None
+    tick: Callable[[], None] = lambda: None
+    found: Callable[[Finding], None] = lambda _: None
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """How many tasks to check (None: all), how many at once, and where sandboxes come from."""
+
+    sandboxes: SandboxSource
+    count: int | None = None
+    concurrency: int = 4
+
+
+async def check_environment(
+    environment: Environment, request: CheckRequest, watcher: Watcher
+) -> list[Finding]:
+    """Check every promise; the findings are in the order of `PROMISES`, then two more.
+
+    Raises what opening the provider and building the images raises.
+    """
+    tasks = make_plan([environment], count=request.count).tasks[environment.id]
+    source = request.sandboxes
+    before = traces(source.cache)
+    watcher.begin(steps(len(tasks)) + 2)
+    findings = []
+
+    async def look(promise: str, work: Awaitable[Verdict]) -> None:
+        started = time.monotonic()
+        verdict = await work
+        finding = Finding(
+            promise=promise,
+            outcome=verdict.outcome,
+            details=verdict.details,
+            seconds=time.monotonic() - started,
+        )
+        findings.append(finding)
+        watcher.found(finding)
+
+    async with open_sandboxes(
+        source, sorted(images_of(environment, tasks)), watcher.note
+    ) as opened:
+        case = Case(environment, tasks, opened.open, request.concurrency, watcher.tick)
+        for promise, check in PROMISES.items():
+            await look(promise, check(case))
+    await look("Gymnasium's check_env passes", _gymnasium(environment, source, watcher))
+    await look("nothing is left behind", _nothing_left(before, source, watcher))
+    return findings
+
+
+async def _gymnasium(environment: Environment, source: SandboxSource, watcher: Watcher) -> Verdict:
+    provider = LazyProvider(source.provider, image_roots=source.image_roots, cache=source.cache)
+    try:
+        await asyncio.to_thread(check_gymnasium, environment, provider)
+    except InfrastructureError as error:
+        return Verdict("unknown", str(error))
+    except Exception as error:  # noqa: BLE001 - check_env raises whatever it finds wrong
+        return Verdict("broken", f"{type(error).__name__}: {error}")
+    finally:
+        watcher.tick()
+    return KEPT
+
+
+async def _nothing_left(before: set[str], source: SandboxSource, watcher: Watcher) -> Verdict:
+    """What is still there after the last sandbox was closed; the kernel may take a moment."""
+    for _ in range(_POLLS):
+        left = traces(source.cache) - before
+        if not left:
+            break
+        await asyncio.sleep(_POLL_SECONDS)
+    watcher.tick()
+    return Verdict("broken", "; ".join(sorted(left))) if left else KEPT

@@ -1,0 +1,37 @@
+"""What this process's sandboxes could leave behind: processes, mounts and directories."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def traces(cache: Path) -> set[str]:
+    """Everything of that kind that is there now, each in words."""
+    live = cache / "live"
+    own = [str(path) for path in live.glob(f"{os.getpid()}-*")] if live.is_dir() else []
+    mounts = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    return (
+        {f"process {number} ({name})" for number, name in _descendants()}
+        | {f"mount {mount}" for mount in mounts if Path(mount).is_relative_to(live)}
+        | {f"directory {path}" for path in own}
+    )
+
+
+def _descendants() -> Iterator[tuple[int, str]]:
+    waiting = list(_children("self"))
+    while waiting:
+        number = waiting.pop()
+        try:
+            name = Path(f"/proc/{number}/comm").read_text().strip()
+        except OSError:
+            continue
+        yield number, name
+        waiting += _children(str(number))
+
+
+def _children(number: str) -> Iterator[int]:
+    for path in Path(f"/proc/{number}/task").glob("*/children"):
+        try:
+            yield from map(int, path.read_text().split())
+        except OSError:
+            continue

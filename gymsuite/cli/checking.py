@@ -1,0 +1,125 @@
+"""`gymsuite check`: the promises of environments, as a gate."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from gymsuite.authoring.check import CheckRequest, Finding, Watcher, check_environment
+from gymsuite.cli.evaluating import default_concurrency
+from gymsuite.cli.loop import run
+from gymsuite.cli.options import (
+    CacheOption,
+    JsonOption,
+    ProviderOption,
+    RegistryOption,
+    cache_folder,
+    open_registry,
+)
+from gymsuite.cli.plain import plain
+from gymsuite.environment import Environment
+from gymsuite.errors import UsageError
+from gymsuite.registry import Registry
+from gymsuite.runs.sandboxes import SandboxSource
+
+_BROKEN, _UNKNOWN = 1, 3
+_STYLES = {"kept": "green", "broken": "red", "unknown": "yellow", "moot": "dim"}
+
+
+def check(
+    environments: Annotated[
+        list[str] | None, typer.Argument(metavar="ENV...", help="Ids, such as coding/pybugs-v1.")
+    ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help="All environments there are.")] = False,
+    tasks: Annotated[
+        int | None, typer.Option("--tasks", "-n", min=1, help="A sample of tasks, not all.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="At once; 2 for each CPU.")
+    ] = None,
+    provider: ProviderOption = None,
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+    registry: RegistryOption = None,
+) -> None:
+    """Check what environments promise; exit code 1 if a promise is broken.
+
+    The solution passes, doing nothing fails, a stored submission scores the same again, and
+    nothing that breaks is ever scored.
+    """
+    opened = open_registry(registry)
+    source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
+    request = CheckRequest(source, tasks, concurrency or default_concurrency())
+    console, errors = Console(), Console(stderr=True, quiet=as_json)
+    found: dict[str, Sequence[Finding]] = {}
+    for name in _names(environments, opened, every=every):
+        found[name] = _check(opened.load(name), request, errors)
+        if not as_json:
+            console.print(_table(name, found[name]))
+    outcomes = {finding.outcome for findings in found.values() for finding in findings}
+    if as_json:
+        typer.echo(_json(found, ok=outcomes <= {"kept", "moot"}))
+    if "broken" in outcomes:
+        raise typer.Exit(_BROKEN)
+    if "unknown" in outcomes:
+        raise typer.Exit(_UNKNOWN)
+
+
+def _names(given: list[str] | None, registry: Registry, *, every: bool) -> list[str]:
+    if bool(given) == every:
+        raise UsageError("name environments to check, or give --all, not both")
+    return list(registry.specs) if every else given or []
+
+
+def _check(environment: Environment, request: CheckRequest, console: Console) -> list[Finding]:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[latest]}", style="dim"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task(f"check {environment.id}", total=None, latest="")
+
+        def note(text: str) -> None:
+            console.print(text, style="dim", markup=False, highlight=False)
+
+        watcher = Watcher(
+            note=note,
+            begin=lambda total: bar.update(task, total=total),
+            tick=lambda: bar.advance(task),
+            found=lambda finding: bar.update(task, latest=f"{finding.promise}: {finding.outcome}"),
+        )
+        return run(check_environment(environment, request, watcher))
+
+
+def _table(name: str, findings: Sequence[Finding]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=name, title_justify="left")
+    table.add_column("promise")
+    table.add_column("")
+    table.add_column("seconds", justify="right")
+    for finding in findings:
+        says = Text(finding.promise)
+        if finding.details:
+            says.append_text(plain(f"\n{finding.details}", "dim"))
+        table.add_row(
+            says, Text(finding.outcome, style=_STYLES[finding.outcome]), f"{finding.seconds:.1f}"
+        )
+    return table
+
+
+def _json(found: dict[str, Sequence[Finding]], *, ok: bool) -> str:
+    environments = {
+        name: [finding.model_dump(mode="json") for finding in findings]
+        for name, findings in found.items()
+    }
+    return json.dumps({"ok": ok, "environments": environments})
