@@ -18,7 +18,7 @@ class Base:
     """A base. `make` fills an empty tree and returns the version of the Python inside.
 
     `identity` is all that the tree depends on, and its hash the layer's digest. `binds` are the
-    host's paths that show at the same place inside.
+    host's paths that show at the same place inside, but for the directories in `hides`.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Base:
     make: Callable[[Path], Awaitable[str]]
     env: Mapping[str, str]
     binds: tuple[Path, ...] = ()
+    hides: tuple[Path, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -35,6 +35,7 @@ class Mounts:
     work: Path
     binds: tuple[tuple[Path, str], ...]
     workdir: str
+    hides: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,3 +105,5 @@ def _root(mounts: Mounts, at: Callable[[Path], str]) -> Iterable[str]:
     yield from ("--dir", mounts.workdir)
     for source, target in mounts.binds:
         yield from ("--ro-bind", at(source), target)
+    for path in mounts.hides:
+        yield from ("--tmpfs", str(path), "--remount-ro", str(path))

@@ -61,6 +61,7 @@ async def build(builder: Builder, name: str, recipe: Recipe, base: Base) -> Imag
         base=base.name,
         layers=(),
         binds=base.binds,
+        hides=base.hides,
         env=base.env,
         architecture=ARCHITECTURE,
     )

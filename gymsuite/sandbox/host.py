@@ -40,7 +40,9 @@ def host_base() -> Base:
     programs = [Path("/", name) for name in _PROGRAMS if name not in links]
     files = [Path("/etc", name) for name in _ETC]
     binds = _outermost([path for path in [*programs, *files, *prefixes] if path.exists()])
+    hides = tuple(_packages(prefixes))
     version = platform.python_version()
+    paths = map(str, [*binds, *hides])
 
     async def make(tree: Path) -> str:
         _fill(tree, binds, links, interpreter)
@@ -48,7 +50,7 @@ def host_base() -> Base:
 
     return Base(
         name="host",
-        identity=(version, str(interpreter), *map(str, binds), *map(str, sorted(links.items()))),
+        identity=(version, str(interpreter), *paths, *map(str, sorted(links.items()))),
         make=make,
         env={
             "PATH": f"{_BIN}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -56,6 +58,7 @@ def host_base() -> Base:
             "LANG": "C.UTF-8",
         },
         binds=binds,
+        hides=hides,
     )
 
 
@@ -97,6 +100,17 @@ def _prefixes() -> list[Path]:
             retryable=False,
         )
     return found
+
+
+def _packages(prefixes: Sequence[Path]) -> Iterator[Path]:
+    """Yield where this machine keeps installed Python packages.
+
+    They vary from one machine to the next, and may hold what a task is about.
+    """
+    roots = {Path("/usr"), Path("/usr/local"), *(prefix.resolve() for prefix in prefixes)}
+    for root in sorted(roots):
+        for name in ("site-packages", "dist-packages"):
+            yield from sorted(root.glob(f"lib*/python3*/{name}"))
 
 
 def _interpreter(prefixes: Sequence[Path]) -> Path:

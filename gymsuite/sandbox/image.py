@@ -11,8 +11,9 @@ class Image:
 
     `layers` are directories, lowest first, to be stacked by overlayfs; a deleted file is an
     overlay whiteout. `binds` are read-only host paths that appear at the same path inside; only a
-    `host` image has any, and only the `local` provider can run it. `python` is the version of the
-    interpreter inside ("3.11.7"), or "" where there is none.
+    `host` image has any, and only the `local` provider can run it. `hides` are directories below
+    them that show empty: what is installed on the host is no part of an image. `python` is the
+    version of the interpreter inside ("3.11.7"), or "" where there is none.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Image:
     base: str
     layers: tuple[Path, ...]
     binds: tuple[Path, ...] = ()
+    hides: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     workdir: str = "/workspace"
     architecture: str = "x86_64"

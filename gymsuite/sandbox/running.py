@@ -105,6 +105,7 @@ async def _start(host: LocalHost, place: Place, directory: Path) -> Running:
         upper=directory / "upper",
         work=directory / "work",
         binds=place.binds,
+        hides=place.image.hides,
         workdir=place.workdir,
     )
     command = host.command(mounts, network=place.network, processes=place.processes)
