@@ -7,6 +7,7 @@ from gymsuite.tools import bash, edit, submit
 from gymsuite.types import Score, Submission, Task, ToolCall
 from gymsuite.verify.applying import apply_patch, restore_protected
 from gymsuite.verify.canaries import plant
+from gymsuite.verify.changed import changed_below
 from gymsuite.verify.judging import Expectations, Verdict, judge
 from gymsuite.verify.patch import make_patch
 from gymsuite.verify.policy import is_cache
@@ -47,7 +48,7 @@ async def prepare(task: Task, sandbox: Sandbox) -> None:
 async def collect(task: Task, sandbox: Sandbox) -> Submission:
     """Make a patch from what changed since `prepare`, read from outside the sandbox."""
     row = row_of(task)
-    changes = await sandbox.changes(row.workdir, max_bytes=_MAX_CHANGES)
+    changes = await changed_below(sandbox, row.workdir, max_bytes=_MAX_CHANGES)
     before = {c.path: c.before for c in changes.changed if not is_cache(c.path)}
     after = {c.path: c.after for c in changes.changed if not is_cache(c.path)}
     # What was put back as it is in the image does not differ from it, but from what was prepared.
@@ -72,7 +73,7 @@ async def verify(task: Task, submission: Submission, open_sandbox: OpenSandbox) 
         problem = await apply_patch(sandbox, submission.patch, row.workdir)
         if problem:
             return _nothing(row, f"the patch does not apply: {problem}", len(submission.patch))
-        undone = await restore_protected(sandbox, row.workdir)
+        undone = {*await restore_protected(sandbox, row.workdir)} - row.hidden_tests.keys()
         pristine = await read_all(sandbox, row.workdir, expected.files)
         planted = {f: plant(data) for f, data in seal(pristine, expected.unsealed).items()}
         await write_all(sandbox, row.workdir, {f: p.data for f, p in planted.items()})

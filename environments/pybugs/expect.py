@@ -28,7 +28,7 @@ class Remeasured:
         python = str(description.get("python", ""))
         if python == row.expected.python:
             return row.expected
-        key = (str(description.get("image_digest", "")), task.id)
+        key = (str(description.get("digest", "")), task.id)
         if key not in self._known:
             new = await measure(open_sandbox, row.spec, row.bugs, row.expected.files)
             self._known[key] = _both(task, row.expected, new.expected)

@@ -26,8 +26,10 @@ from .row import IMAGE, PYTHON
 FEWEST_STATEMENTS = 5
 MOST_FAILING = 0.4
 MOST_FILES = 4
-TRIES = 8
+TRIES = 12
 SECONDS = 60.0
+# A traceback that points at the fault makes a poor task.
+_CRASHES = {"TypeError", "AttributeError", "NameError", "UnboundLocalError"}
 
 
 class Candidate(NamedTuple):
@@ -87,6 +89,9 @@ def mutants(source: Source, candidate: Candidate, rng: random.Random) -> Iterato
 def noticed(run: PytestRun, total: int) -> list[str]:
     """The tests that fail, if they are neither none nor too many; [] otherwise."""
     failing = [test for test, result in run.results.items() if result.status == "failed"]
+    kinds = {run.results[test].failure.get("type") for test in failing}
+    if kinds <= _CRASHES:
+        return []
     fine = run.finished and not run.timed_out and len(run.collected) == total
     return failing if fine and len(failing) <= max(1, MOST_FAILING * total) else []
 

@@ -53,6 +53,11 @@ def mutate(files: Mapping[str, bytes], bugs: Sequence[Bug]) -> dict[str, bytes]:
     return changed
 
 
+def digest(data: bytes) -> str:
+    """The SHA-256 by which a bug knows its file."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def statements(function: Function) -> int:
     """How many statements a function has, its docstring left out."""
     nodes = (node for part in function.body for node in ast.walk(part))
@@ -60,10 +65,10 @@ def statements(function: Function) -> int:
 
 
 def _edits(source: Source, bug: Bug) -> Edits:
-    digest = hashlib.sha256(source.data).hexdigest()
-    if bug.digest not in ("", digest):
+    here = digest(source.data)
+    if bug.digest not in ("", here):
         raise DefinitionError(
-            f"{bug.file} is not the pinned file: its SHA-256 is {digest}, not {bug.digest}"
+            f"{bug.file} is not the pinned file: its SHA-256 is {here}, not {bug.digest}"
         )
     choices = sites(source, source.function(bug.function), bug.operator)
     if not 0 <= bug.site < len(choices):

@@ -22,15 +22,20 @@ class Row(Model):
     bugs: tuple[Bug, ...]
     expected: Expectations
 
-    @property
-    def workdir(self) -> str:
-        """Where the library's checkout lies in the image."""
-        return f"/workspace/{self.library}"
+    @staticmethod
+    def workspace(library: str) -> SandboxSpec:
+        """The sandbox with a library's checkout as its workdir."""
+        return SandboxSpec(image=IMAGE, workdir=f"/workspace/{library}")
 
     @property
     def spec(self) -> SandboxSpec:
         """The sandbox to work in."""
-        return SandboxSpec(image=IMAGE, workdir=self.workdir)
+        return self.workspace(self.library)
+
+    @property
+    def workdir(self) -> str:
+        """Where the library's checkout lies in the image."""
+        return self.spec.workdir
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from gymsuite.verify.sealing import sites
 from gymsuite.verify.source import Source
 
 UNNAMED = "___"
-_LONGEST = 220
+UNCLEAR = ""
+_LONGEST = 180
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|<[^>]*object>")
 
 
@@ -37,7 +38,12 @@ def symptom(source: Source, result: Outcome, unspoken: Collection[str]) -> Sympt
     if not failure or not failure.get("line"):
         return None
     found = _of(source, failure, result, unspoken)
-    if found is None or max(map(len, found)) > _LONGEST or _ADDRESS.search(" ".join(found)):
+    if (
+        found is None
+        or not found.done
+        or max(map(len, found)) > _LONGEST
+        or _ADDRESS.search(" ".join(found))
+    ):
         return None
     text = " ".join(found)
     return None if any(spoken(text, word) for word in unspoken) else found
@@ -113,23 +119,37 @@ def _statement(source: Source, line: int) -> ast.stmt | None:
 def _shown(node: ast.expr, names: Mapping[str, str], unspoken: Collection[str]) -> str:
     """An expression with the values of its variables, and without the names not to be spoken."""
     tree = ast.parse(ast.unparse(node), mode="eval").body
-    return ast.unparse(_Shown(names, unspoken).visit(tree))
+    shown = _Shown(names, unspoken)
+    text = ast.unparse(shown.visit(tree))
+    return UNCLEAR if shown.unclear or "(" not in text else text
 
 
 class _Shown(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, str], unspoken: Collection[str]) -> None:
         self.names = names
+        self.unclear: list[str] = []
         self.unspoken = {word.lower() for word in unspoken}
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id.lower() in self.unspoken:
             return ast.Name(UNNAMED)
+        if node.id not in self.names:
+            return node
         try:
-            value = ast.parse(self.names.get(node.id, ""), mode="eval").body
+            value = ast.parse(self.names[node.id], mode="eval").body
             ast.literal_eval(value)
         except (SyntaxError, ValueError):
+            self.unclear.append(node.id)
             return node
         return value
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        args: list[ast.expr] = []
+        for arg in node.args:
+            spread = arg.value if isinstance(arg, ast.Starred) else None
+            args += spread.elts if isinstance(spread, ast.List | ast.Tuple) else [arg]
+        return ast.Call(node.func, args, node.keywords)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)

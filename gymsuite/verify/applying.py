@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from gymsuite.errors import VerifierError
 from gymsuite.sandbox.protocol import Change, Sandbox
+from gymsuite.verify.changed import changed_below
 from gymsuite.verify.policy import is_cache, is_protected
 
 _SECONDS = 60.0
@@ -48,7 +49,7 @@ async def restore_protected(
     Returns the paths that had been changed. They are found from outside: nothing that runs in
     the sandbox is asked.
     """
-    changes = await sandbox.changes(workdir)
+    changes = await changed_below(sandbox, workdir)
     undone = [c for c in changes.changed if is_cache(c.path) or is_protected(c.path, allowed)]
     omitted = [p for p in changes.omitted if is_cache(p) or is_protected(p, allowed)]
     new = [c.path for c in undone if c.before is None]

@@ -71,35 +71,31 @@ def sealed(source: Source, leave: Collection[int]) -> bytes:
     chosen = [site for site in sites(source) if site.number not in leave]
     while exposed := _exposed(chosen):
         chosen = [site for site in chosen if site.number not in exposed]
-    edits = [
-        Edit(
-            source.start(site.statement),
-            source.end(site.statement),
-            b"%s(%d, %s, %r)"
-            % (OBSERVE.encode(), site.number, _written(source, site.actual), site.identity),
-        )
-        for site in chosen
-    ]
+    edits = [_call(source, site, OBSERVE, _written(source, site.actual)) for site in chosen]
     return source.edited([*edits, *_hidden_constants(source, chosen)])
 
 
 def probed(source: Source) -> bytes:
-    """The file with every site comparing as before and telling whether it could be sealed."""
+    """The file with every site comparing as before and telling whether it could be sealed.
+
+    Lines keep their numbers.
+    """
     return source.edited(
-        Edit(
-            source.start(site.statement),
-            source.end(site.statement),
-            b"%s(%d, %s, %s, %r)"
-            % (
-                COMPARE.encode(),
-                site.number,
-                _written(source, site.actual),
-                _written(source, site.expected),
-                site.identity,
-            ),
+        _call(
+            source,
+            site,
+            COMPARE,
+            b"%s, %s" % (_written(source, site.actual), _written(source, site.expected)),
         )
         for site in sites(source)
     )
+
+
+def _call(source: Source, site: Site, name: str, values: bytes) -> Edit:
+    start, end = source.start(site.statement), source.end(site.statement)
+    lines = source.data.count(b"\n", start, end) - values.count(b"\n")
+    parts = (name.encode(), site.number, values, site.identity, b"\n" * max(0, lines))
+    return Edit(start, end, b"%s(%d, %s, %r%s)" % parts)
 
 
 def _written(source: Source, node: Located) -> bytes:
