@@ -1,0 +1,24 @@
+"""Search over a corpus of one's own: documents, an index, tools for agents, and what they cited."""
+
+from gymsuite.search.citations import CitationMarks, judge_citations
+from gymsuite.search.corpus import Corpus
+from gymsuite.search.desk import Citation
+from gymsuite.search.documents import Document, read_documents
+from gymsuite.search.library import Library
+from gymsuite.search.retriever import Hit, Retriever
+from gymsuite.search.text_protocol import text_protocol
+from gymsuite.search.tools import search_tools
+
+__all__ = [
+    "Citation",
+    "CitationMarks",
+    "Corpus",
+    "Document",
+    "Hit",
+    "Library",
+    "Retriever",
+    "judge_citations",
+    "read_documents",
+    "search_tools",
+    "text_protocol",
+]
