@@ -35,6 +35,7 @@ _TRIMMED = (
 )
 # debootstrap copies the first two from this machine, and writes its mirror into the third.
 _REMOVED = ("etc/resolv.conf", "etc/hostname", "etc/apt/sources.list", "etc/machine-id")
+_STAGES = ("Retrieving", "Extracting", "Unpacking", "Configuring")
 _SHOWN_LINES = 15
 _PYTHON = re.compile(r"^Package: python3\.\d+\n(?:.+\n)*?Version: (\d+\.\d+\.\d+)", re.MULTILINE)
 
@@ -153,16 +154,17 @@ async def _follow(
     process: asyncio.subprocess.Process, release: str, tail: deque[str], report: Report
 ) -> None:
     """Keep the last lines of the output, and report where a new stage begins."""
-    stage = ""
+    stages = list(_STAGES)
     if process.stdout is None:
         return
     async for raw in process.stdout:
         line = raw.decode(errors="replace").rstrip()
         tail.append(line)
-        words = line.removeprefix("I: ").split()
-        if line.startswith("I: ") and words and words[0] != stage:
-            stage = words[0]
-            report(f"debian ({release}): {stage.lower()} packages")
+        # It goes back and forth between stages, and only forth is news.
+        begun = next((stage for stage in stages if line.startswith(f"I: {stage}")), "")
+        if begun:
+            del stages[: stages.index(begun) + 1]
+            report(f"debian ({release}): {begun.lower()} packages")
 
 
 def _check_tools() -> None:

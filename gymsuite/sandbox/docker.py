@@ -1,0 +1,297 @@
+"""The Docker Engine, awaited: every call has a deadline and a typed error.
+
+The only door to docker-py, which blocks: its calls run in threads. A thread cannot be stopped, so
+a cancelled caller waits for its call first; otherwise a container could appear after its removal.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import docker
+from docker.api import APIClient
+from docker.errors import APIError, DockerException, NotFound
+from docker.types import LogConfig
+
+from gymsuite.errors import SandboxError
+
+SERVER = "/dev/.exec"
+"""Where the exec server lies inside: on a file system of its own, so the image stays as it was."""
+
+_CALL_SECONDS = 120.0
+_IMPORT_SECONDS = 1800.0
+_GONE_SECONDS = 30.0
+_POLL_SECONDS = 0.02
+_CALLS_AT_ONCE = 16
+_CONFLICT = 409
+_HOW = (
+    "start it (systemctl start docker, or dockerd), point DOCKER_HOST to one that runs on this"
+    " machine, or use the provider 'local'"
+)
+
+T = TypeVar("T")
+
+
+class Wish(NamedTuple):
+    """A container to be. `labels` say whose it is."""
+
+    name: str
+    image: str
+    server: Path
+    labels: Mapping[str, str]
+    memory_bytes: int
+    cpus: float
+    pids: int
+
+
+class Container(NamedTuple):
+    """A container that exists, in whatever state."""
+
+    name: str
+    labels: Mapping[str, str]
+    state: str
+
+
+class Difference(NamedTuple):
+    """A path that is not as in the image; `deleted` says that it is not there at all."""
+
+    path: str
+    deleted: bool
+
+
+class Capabilities(NamedTuple):
+    """What this Engine enforces, and how many processors it has."""
+
+    memory: bool
+    cpus: bool
+    pids: bool
+    processors: int
+
+
+class Engine:
+    """One Docker Engine."""
+
+    def __init__(self, client: APIClient) -> None:
+        self._client = client
+        self._calls = asyncio.Semaphore(_CALLS_AT_ONCE)
+
+    async def capabilities(self) -> Capabilities:
+        """Ask what the Engine enforces."""
+        info = await self._call("say what it can do", self._client.info)
+        return Capabilities(
+            bool(info.get("MemoryLimit")),
+            bool(info.get("CpuCfsQuota")),
+            bool(info.get("PidsLimit")),
+            int(info.get("NCPU") or 1),
+        )
+
+    async def has_image(self, tag: str) -> bool:
+        """Whether an image with this tag is there."""
+
+        def inspect() -> bool:
+            try:
+                self._client.inspect_image(tag)  # type: ignore[no-untyped-call]  # the stubs' gap
+            except NotFound:
+                return False
+            return True
+
+        return await self._call(f"inspect image {tag}", inspect)
+
+    async def import_image(self, tag: str, tar: Iterator[bytes]) -> None:
+        """Make an image of a tar stream."""
+        name, _, version = tag.rpartition(":")
+
+        def load() -> None:
+            self._client.import_image_from_stream(tar, name, version)
+
+        await self._call(f"import image {tag}", load, within=_IMPORT_SECONDS)
+        # The Engine says that all is well before it has read the stream.
+        if not await self.has_image(tag):
+            raise SandboxError(f"Docker took image {tag} and does not have it; is its disk full?")
+
+    async def start(self, wish: Wish) -> socket.socket:
+        """Create a container, connect to its first process, and start it.
+
+        The container may be there when this raises: remove it by its name.
+        """
+
+        def start() -> socket.socket:
+            _create(self._client, wish)
+            connection = _attach(self._client, wish.name)
+            try:
+                self._client.start(wish.name)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+        return await self._call(f"start a container of {wish.image}", start)
+
+    async def diff(self, name: str) -> list[Difference]:
+        """Say what differs from the image; of a deleted directory only itself."""
+        found = await self._call(f"compare container {name}", lambda: self._client.diff(name))
+        deleted = 2  # Engine API, "ContainerChanges"
+        return [Difference(str(one["Path"]), one["Kind"] == deleted) for one in found or ()]
+
+    async def remove(self, name: str) -> None:
+        """Remove a container, whatever its state, and see it gone. Idempotent."""
+        await self._call(f"remove container {name}", lambda: _remove(self._client, name))
+
+    async def containers(self, label: str) -> list[Container]:
+        """All containers that carry a label."""
+
+        def find() -> list[Container]:
+            found = self._client.containers(all=True, filters={"label": label})
+            return [
+                Container(str(one["Names"][0]).lstrip("/"), one["Labels"], str(one["State"]))
+                for one in found
+            ]
+
+        return await self._call("list containers", find)
+
+    async def _call(
+        self, what: str, function: Callable[[], T], *, within: float = _CALL_SECONDS
+    ) -> T:
+        async with self._calls:
+            work = _in_thread(function)
+            try:
+                async with asyncio.timeout(within):
+                    return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await asyncio.wait([work], timeout=within)
+                raise
+            except TimeoutError as error:
+                raise SandboxError(f"Docker did not {what} in {within:.0f} seconds") from error
+            except NotFound as error:
+                message = f"Docker cannot {what}: {error.explanation}"
+                raise SandboxError(message, retryable=False) from error
+            except (DockerException, OSError) as error:
+                raise SandboxError(f"Docker cannot {what}: {error}") from error
+
+
+@asynccontextmanager
+async def connect() -> AsyncIterator[Engine]:
+    """Connect to the Engine that DOCKER_HOST and its like name, or else this machine's.
+
+    Raises `SandboxError` that names the way out.
+    """
+    try:
+        async with asyncio.timeout(_CALL_SECONDS):
+            client = await _in_thread(_client)
+    except PermissionError as error:
+        raise SandboxError(_no_engine(error), retryable=False) from error
+    except (DockerException, OSError, TimeoutError) as error:
+        raise SandboxError(_no_engine(error), retryable=False) from error
+    try:
+        if client.base_url.startswith("https") or "ssh" in client.base_url:
+            raise SandboxError(
+                f"Docker Engine at {client.base_url} is not on this machine: {_HOW}",
+                retryable=False,
+            )
+        yield Engine(client)
+    finally:
+        client.close()
+
+
+def _client() -> APIClient:
+    return docker.from_env(timeout=int(_CALL_SECONDS), max_pool_size=_CALLS_AT_ONCE).api
+
+
+def _no_engine(error: Exception) -> str:
+    reason = str(error) or type(error).__name__
+    if "Permission denied" in reason or "PermissionError" in reason:
+        return f"this user may not use Docker: {reason}; join the group 'docker', or use 'local'"
+    return f"no Docker Engine answers: {reason}; {_HOW}"
+
+
+def _create(client: APIClient, wish: Wish) -> None:
+    host = client.create_host_config(
+        network_mode="none",
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        mem_limit=wish.memory_bytes,
+        # The same number again means no swap beyond it.
+        memswap_limit=wish.memory_bytes,
+        nano_cpus=int(wish.cpus * 1e9),
+        pids_limit=wish.pids,
+        binds={str(wish.server): {"bind": SERVER, "mode": "ro"}},
+        init=False,
+        auto_remove=True,
+        # The default would copy every frame into a file.
+        log_config=LogConfig(type="none"),
+    )
+    # Not detached: only so does its stdin end, and with it the container, when this process dies.
+    client.create_container(
+        wish.image,
+        ["serve", "0"],
+        name=wish.name,
+        hostname="sandbox",
+        entrypoint=[SERVER],
+        working_dir="/",
+        labels=dict(wish.labels),
+        host_config=host,
+        detach=False,
+        stdin_open=True,
+    )
+
+
+def _attach(client: APIClient, name: str) -> socket.socket:
+    wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+    attached = client.attach_socket(name, params=wanted)
+    # A descriptor of our own, since docker-py's belongs to a response that closes it when it likes.
+    connection = socket.socket(fileno=os.dup(attached.fileno()))
+    response = getattr(attached, "_response", None)
+    if response is not None:
+        response.close()
+    attached.close()
+    return connection
+
+
+def _remove(client: APIClient, name: str) -> None:
+    end = time.monotonic() + _GONE_SECONDS
+    while time.monotonic() < end:
+        try:
+            client.remove_container(name, v=True, force=True)
+        except NotFound:
+            return
+        except APIError as error:
+            # The Engine is removing it already, because its first process ended.
+            if error.status_code != _CONFLICT:
+                raise
+        time.sleep(_POLL_SECONDS)
+    raise TimeoutError(f"it is still there after {_GONE_SECONDS:.0f} seconds")
+
+
+def _in_thread(function: Callable[[], T]) -> "asyncio.Future[T]":
+    """Run a function in a thread that no exit of the interpreter waits for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    # Somebody who waits no longer is not told about its error, and asyncio need not complain.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # None only beside an error
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except BaseException as caught:  # noqa: BLE001 - carried to whoever waits
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future

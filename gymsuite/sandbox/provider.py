@@ -1,0 +1,127 @@
+"""Opens a provider by name, or the first that works on this machine."""
+
+import contextlib
+import difflib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gymsuite.errors import DefinitionError, SandboxError, UsageError
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.images import Images
+from gymsuite.sandbox.local import LocalHost, open_local
+from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.sandbox.store import Report
+from gymsuite.types import SandboxSpec
+
+PROVIDERS = ("local", "local:debian", "docker")
+
+
+@dataclass(frozen=True)
+class Provider:
+    """What makes sandboxes. `ensure` builds an image ahead of its first sandbox.
+
+    Both raise `DefinitionError` for an image that is wrong, and `SandboxError` for a machine that
+    cannot do it.
+    """
+
+    name: str
+    open: OpenSandbox
+    ensure: Callable[[str], Awaitable[Image]]
+
+
+@dataclass(frozen=True)
+class _Workplace:
+    image_roots: tuple[Path, ...]
+    cache: Path
+    report: Report
+
+
+@asynccontextmanager
+async def open_provider(
+    name: str | None,
+    *,
+    image_roots: Sequence[Path],
+    cache: Path,
+    report: Report = lambda _: None,
+) -> AsyncIterator[Provider]:
+    """Open a provider of `PROVIDERS`; None takes `local`, or else `docker`.
+
+    Raises `SandboxError` that names the reason and the way out where it does not work here. There
+    is no silent fall back to running commands without a sandbox.
+    """
+    place = _Workplace(tuple(image_roots), cache, report)
+    async with AsyncExitStack() as stack:
+        if name is None:
+            yield await _first_that_works(place, stack)
+        else:
+            yield await stack.enter_async_context(_by_name(name, place))
+
+
+def _by_name(name: str, place: _Workplace) -> AbstractAsyncContextManager[Provider]:
+    match name:
+        case "local":
+            return _local(name, "host", place)
+        case "local:debian":
+            return _local(name, "debian", place)
+        case "docker":
+            return _docker(place)
+    close = difflib.get_close_matches(name, PROVIDERS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(PROVIDERS)}"
+    raise UsageError(f"no sandbox provider {name!r}; {hint}")
+
+
+async def _first_that_works(place: _Workplace, stack: AsyncExitStack) -> Provider:
+    reasons: list[str] = []
+    for name in ("local", "docker"):
+        try:
+            return await stack.enter_async_context(_by_name(name, place))
+        except SandboxError as error:
+            reasons.append(f"{name}: {error}")
+    raise SandboxError(
+        "\n  ".join(["no sandbox can be made on this machine", *reasons]), retryable=False
+    )
+
+
+@asynccontextmanager
+async def _local(name: str, base: str, place: _Workplace) -> AsyncIterator[Provider]:
+    with contextlib.closing(LocalHost.probe(place.cache)) as host:
+        images = Images(place.image_roots, place.cache, report=place.report, host=host)
+        with contextlib.closing(images):
+
+            async def ensure(image: str) -> Image:
+                return await images.ensure(image, base=base)
+
+            @asynccontextmanager
+            async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+                async with open_local(host, await ensure(spec.image), spec) as sandbox:
+                    yield sandbox
+
+            yield Provider(name, open_, ensure)
+
+
+@asynccontextmanager
+async def _docker(place: _Workplace) -> AsyncIterator[Provider]:
+    # docker-py costs a tenth of a second, and most processes never need it.
+    from gymsuite.sandbox.container import DockerHost, open_docker  # noqa: PLC0415 - see above
+
+    with contextlib.closing(Images(place.image_roots, place.cache, report=place.report)) as images:
+        async with DockerHost.connect(images.store, place.report) as host:
+
+            async def ensure(image: str) -> Image:
+                built = await images.ensure(image, base="debian")
+                if built.base == "host":
+                    raise DefinitionError(
+                        f"image {image!r} starts FROM host, which only the local provider can run;"
+                        " write 'ARG BASE=host' and 'FROM ${BASE}' to have it on both"
+                    )
+                await host.ensure(built)
+                return built
+
+            @asynccontextmanager
+            async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+                async with open_docker(host, await ensure(spec.image), spec) as sandbox:
+                    yield sandbox
+
+            yield Provider("docker", open_, ensure)
