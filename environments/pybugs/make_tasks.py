@@ -3,10 +3,16 @@
 For maintainers; README.md says how. A bug that does not make a good task is an error.
 """
 
+import asyncio
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from gymsuite.errors import DefinitionError
+from gymsuite.registry import Registry
 from gymsuite.sandbox.protocol import OpenSandbox
+from gymsuite.sandbox.provider import open_provider
+from gymsuite.suite import default_cache
 from gymsuite.types import Model, Task
 from gymsuite.verify.pytest_run import Outcome, PytestRun, run_pytest
 from gymsuite.verify.sealing import probed
@@ -14,10 +20,10 @@ from gymsuite.verify.source import Source
 
 from .checkout import read_all, write_all
 from .libraries import LIBRARIES
-from .measure import Measured, measure
+from .measure import MEASURE_SECONDS, Measured, measure
 from .mutate import Bug, digest, mutate
 from .prompts import write_prompt
-from .row import PYTHON, TEST_SECONDS, Row
+from .row import PYTHON, Row
 from .symptoms import Symptom, spoken, symptom
 
 MOST_BROKEN = 0.5
@@ -113,7 +119,7 @@ async def _check_unsealed(entry: Entry, row: Row, open_sandbox: OpenSandbox) -> 
             row.prepared(pristine)
             await write_all(sandbox, row.workdir, mutate(pristine, bugs))
             run = await run_pytest(
-                sandbox, entry.files, python=PYTHON, root=row.workdir, timeout=TEST_SECONDS
+                sandbox, entry.files, python=PYTHON, root=row.workdir, timeout=MEASURE_SECONDS
             )
         passed.append({t for t, outcome in run.results.items() if outcome.status == "passed"})
     known = row.expected.fail_to_pass.keys() | row.expected.pass_to_pass.keys()
@@ -129,7 +135,12 @@ async def _symptoms(entry: Entry, row: Row, open_sandbox: OpenSandbox) -> list[S
         await write_all(sandbox, row.workdir, mutate(pristine, row.bugs))
         await write_all(sandbox, row.workdir, {f: probed(s) for f, s in sources.items()})
         run = await run_pytest(
-            sandbox, entry.files, python=PYTHON, root=row.workdir, timeout=TEST_SECONDS, trace=True
+            sandbox,
+            entry.files,
+            python=PYTHON,
+            root=row.workdir,
+            timeout=MEASURE_SECONDS,
+            trace=True,
         )
     return _chosen(entry, row, run, sources)
 
@@ -152,3 +163,39 @@ def _chosen(entry: Entry, row: Row, run: PytestRun, sources: Mapping[str, Source
 
 def _function(test: str) -> str:
     return test.rpartition("::")[2].rpartition("[")[0]
+
+
+async def main(wanted: Sequence[str]) -> int:
+    """Make the tasks of these ids, or all; what cannot be made is said, and left as it was."""
+    here = Path(__file__).parent
+    lines = (here / "bugs.jsonl").read_text(encoding="utf-8").splitlines()
+    entries = [Entry.model_validate_json(line) for line in lines]
+    path = here / "tasks.jsonl"
+    known = {}
+    if path.is_file():
+        texts = path.read_text(encoding="utf-8").splitlines()
+        known = {task.id: task for task in map(Task.model_validate_json, texts)}
+    bad = 0
+    roots = Registry.default().image_roots
+    async with open_provider(None, image_roots=roots, cache=default_cache()) as provider:
+        for entry in entries:
+            if wanted and entry.id not in wanted:
+                continue
+            try:
+                known[entry.id] = await make_task(entry, provider.open)
+                _say(f"{entry.id}\n{known[entry.id].prompt}")
+            except DefinitionError as error:
+                bad += 1
+                _say(str(error))
+    made = [known[entry.id] for entry in entries if entry.id in known]
+    rows = (task.model_dump_json(exclude_defaults=True) + "\n" for task in made)
+    path.write_text("".join(rows), encoding="utf-8")
+    return 1 if bad else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(sys.argv[1:])))

@@ -12,8 +12,9 @@ from gymsuite.verify.source import Source
 
 from .checkout import read_all, write_all
 from .mutate import Bug, mutate
-from .row import PYTHON, TEST_SECONDS
+from .row import PYTHON
 
+MEASURE_SECONDS = 120.0
 Runs = tuple[PytestRun, PytestRun]
 
 
@@ -56,7 +57,9 @@ async def _unsealed(
 ) -> dict[str, tuple[int, ...]]:
     """Find the sites whose values have no canonical text, or which no test reaches."""
     await write_all(sandbox, workdir, {f: probed(Source(data)) for f, data in pristine.items()})
-    run = await run_pytest(sandbox, [*pristine], python=PYTHON, root=workdir, timeout=TEST_SECONDS)
+    run = await run_pytest(
+        sandbox, [*pristine], python=PYTHON, root=workdir, timeout=MEASURE_SECONDS
+    )
     refused: dict[str, list[int]] = {}
     for place, sealable in run.compared.items():
         path, _, number = place.rpartition(":")
@@ -74,7 +77,7 @@ async def _twice(sandbox: Sandbox, workdir: str, hidden: Mapping[str, bytes]) ->
             [*hidden],
             python=PYTHON,
             root=workdir,
-            timeout=TEST_SECONDS,
+            timeout=MEASURE_SECONDS,
             trace=True,
             hash_seed=hash_seed,
         )
@@ -100,6 +103,7 @@ def _expectations(
             dropped.append(test)
     return Expectations(
         python=fixed[0].python,
+        seconds=round(max(run.wall_seconds for run in (*fixed, *broken)), 1),
         files=tuple(files),
         unsealed=unsealed,
         fail_to_pass=fail_to_pass,

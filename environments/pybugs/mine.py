@@ -3,6 +3,8 @@
 What is printed is to be read, chosen from, and given a `topic` by a person; README.md says how.
 """
 
+import argparse
+import asyncio
 import json
 import random
 from collections import Counter
@@ -12,13 +14,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gymsuite.errors import DefinitionError
+from gymsuite.registry import Registry
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.sandbox.provider import open_provider
+from gymsuite.suite import default_cache
 from gymsuite.types import SandboxSpec
 from gymsuite.verify.pytest_run import PytestRun, run_pytest
 from gymsuite.verify.source import Source
 
 from .checkout import read_all, write_all
-from .libraries import Library
+from .libraries import LIBRARIES, Library
 from .mutate import REMOVED_BODY, Bug, mutate, sites, statements
 from .operators import OPERATORS
 from .row import IMAGE, PYTHON
@@ -26,6 +31,7 @@ from .row import IMAGE, PYTHON
 FEWEST_STATEMENTS = 5
 MOST_FAILING = 0.4
 MOST_FILES = 4
+MOST_TESTS = 60
 TRIES = 12
 SECONDS = 60.0
 # A traceback that points at the fault makes a poor task.
@@ -33,11 +39,13 @@ _CRASHES = {"TypeError", "AttributeError", "NameError", "UnboundLocalError"}
 
 
 class Candidate(NamedTuple):
-    """A function, and the test files that enter it."""
+    """A function, some of the tests that enter it, and all the tests of their files."""
 
     file: str
     function: str
     tests: tuple[str, ...]
+    files: tuple[str, ...]
+    total: int
 
 
 async def candidates(sandbox: Sandbox, library: Library) -> list[Candidate]:
@@ -56,6 +64,7 @@ async def candidates(sandbox: Sandbox, library: Library) -> list[Candidate]:
         [PYTHON, "-P", "-s", "-B", "-c", program, root, library.package, *tests], timeout=600
     )
     calls: Mapping[str, Sequence[str]] = json.loads(done.stdout)
+    sizes = Counter(_file(test) for test in {t for entered in calls.values() for t in entered})
     found = []
     sources = [p for p in paths if p.startswith(library.package) and f"{library.tests}/" not in p]
     for file, data in (await read_all(sandbox, root, sources)).items():
@@ -65,9 +74,11 @@ async def candidates(sandbox: Sandbox, library: Library) -> list[Candidate]:
         for name, node in functions:
             entered = calls.get(f"{root}/{file}:{name}", ())
             if entered and times[name] == 1 and statements(node) >= FEWEST_STATEMENTS:
-                by_file = Counter(test.partition("::")[0] for test in entered)
+                by_file = Counter(_file(test) for test in entered)
                 most = tuple(sorted(f for f, _ in by_file.most_common(MOST_FILES)))
-                found.append(Candidate(file, name, most))
+                inside = [test for test in entered if _file(test) in most]
+                total = sum(sizes[file] for file in most)
+                found.append(Candidate(file, name, tuple(inside[:MOST_TESTS]), most, total))
     return found
 
 
@@ -86,14 +97,18 @@ def mutants(source: Source, candidate: Candidate, rng: random.Random) -> Iterato
                 )
 
 
-def noticed(run: PytestRun, total: int) -> list[str]:
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def noticed(run: PytestRun, candidate: Candidate) -> list[str]:
     """The tests that fail, if they are neither none nor too many; [] otherwise."""
     failing = [test for test, result in run.results.items() if result.status == "failed"]
     kinds = {run.results[test].failure.get("type") for test in failing}
     if kinds <= _CRASHES:
         return []
-    fine = run.finished and not run.timed_out and len(run.collected) == total
-    return failing if fine and len(failing) <= max(1, MOST_FAILING * total) else []
+    fine = run.finished and not run.timed_out and len(run.collected) == len(candidate.tests)
+    return failing if fine and len(failing) <= max(1, MOST_FAILING * candidate.total) else []
 
 
 async def propose(
@@ -124,7 +139,6 @@ async def _try(
             sandbox, candidate.tests, python=PYTHON, root=root, timeout=SECONDS, trace=True
         )
 
-    total = len((await run()).collected)
     bugs: Iterable[Bug] = mutants(source, candidate, rng)
     if bodies:
         bugs = [Bug(file=candidate.file, function=candidate.function, operator=REMOVED_BODY)]
@@ -136,7 +150,7 @@ async def _try(
         await write_all(sandbox, root, broken)
         seen = await run()
         await write_all(sandbox, root, pristine)
-        failing = noticed(seen, total)
+        failing = noticed(seen, candidate)
         if failing:
             shown = [[test, seen.results[test].failure] for test in failing[:3]]
             print(  # noqa: T201 - a program's output
@@ -144,9 +158,10 @@ async def _try(
                     {
                         "library": library.name,
                         "bugs": [bug.model_dump()],
-                        "files": candidate.tests,
+                        "files": candidate.files,
                         "failing": len(failing),
-                        "total": total,
+                        "entering": len(candidate.tests),
+                        "total": candidate.total,
                         "shown": shown,
                     }
                 ),
@@ -154,3 +169,26 @@ async def _try(
             )
             return True
     return False
+
+
+async def main() -> None:
+    """Read the command line and propose."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("library", choices=sorted(LIBRARIES))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--most", type=int, default=10)
+    parser.add_argument("--bodies", action="store_true", help="remove whole bodies: level 3")
+    options = parser.parse_args()
+    roots = Registry.default().image_roots
+    async with open_provider(None, image_roots=roots, cache=default_cache()) as provider:
+        await propose(
+            provider.open,
+            LIBRARIES[options.library],
+            options.seed,
+            options.most,
+            bodies=options.bodies,
+        )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -151,12 +151,8 @@ def off_by_one(scope: Scope) -> Iterator[Edits]:
             yield scope.replace(node, str(node.value + 1).encode())
             if node.value > 0:
                 yield scope.replace(node, str(node.value - 1).encode())
-        elif _calls(node, {"range", "len"}) and isinstance(node, ast.Call) and node.args:
-            yield (
-                scope.replace(node.args[-1], scope.source.text(node.args[-1]) + b"[1:]")
-                if (_calls(node, {"len"}))
-                else scope.replace(node.args[-1], scope.source.text(node.args[-1]) + b" - 1")
-            )
+        elif isinstance(node, ast.Call) and node.args and _called(node) == "range":
+            yield scope.replace(node.args[-1], scope.source.text(node.args[-1]) + b" - 1")
 
 
 def removed_guard(scope: Scope) -> Iterator[Edits]:
@@ -318,10 +314,6 @@ def _called(node: ast.Call) -> str:
     if isinstance(node.func, ast.Name):
         return node.func.id
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
-
-
-def _calls(node: ast.AST, names: set[str]) -> bool:
-    return isinstance(node, ast.Call) and _called(node) in names
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -11,7 +11,6 @@ from .mutate import Bug, mutate
 
 IMAGE = "pybugs"
 PYTHON = "/opt/venv/bin/python"
-TEST_SECONDS = 180.0
 
 
 class Row(Model):

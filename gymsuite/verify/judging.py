@@ -13,10 +13,12 @@ class Expectations(Model):
     `files` are the test files to run and `unsealed` the sites in them that stay as written.
     `fail_to_pass` and `pass_to_pass` map a test (`file::Class::function[position]`) to the digest
     of the values it should see, or "" where it has no sealed site. `dropped` are tests that are
-    collected and say nothing: flaky ones, skipped ones, failing ones.
+    collected and say nothing: flaky ones, skipped ones, failing ones. `seconds` is how long one
+    run took.
     """
 
     python: str
+    seconds: float
     files: tuple[str, ...]
     unsealed: Mapping[str, tuple[int, ...]] = {}
     fail_to_pass: Mapping[str, str]
