@@ -186,12 +186,19 @@ def _body(text: str | None) -> Mapping[str, Any]:
 
 
 def _resume_command(where: Path, more: str = "") -> str:
-    """This command again, with --out and --resume; a password in a URL is left out."""
-    arguments = [re.sub(r"(https?://)[^/@\s]*@", r"\1***@", part) for part in sys.argv[1:]]
+    """This command again, with --out and --resume; secrets in a URL are left out."""
+    arguments = [_without_secrets(part) for part in sys.argv[1:]]
     if not {"--out", "-o"} & {part.split("=")[0] for part in arguments}:
         arguments += ["--out", str(where)]
     arguments += [flag for flag in ("--resume", more) if flag and flag not in arguments]
     return shlex.join(["gymsuite", *arguments])
+
+
+def _without_secrets(argument: str) -> str:
+    """Leave out what may be a password or a token of a URL."""
+    if "://" not in argument:
+        return argument
+    return re.sub(r"\?.*", "?***", re.sub(r"://[^/@\s]*@", "://***@", argument))
 
 
 def _say(text: str) -> None:
