@@ -4,10 +4,12 @@ Importing it registers every id, so that `gymnasium.make("gymsuite.gym:coding/py
 """
 
 import random
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
+from gymnasium.utils.env_checker import check_env
 
 from gymsuite.environment import Environment
 from gymsuite.episode import Episode
@@ -174,6 +176,17 @@ class GymEnv(gymnasium.Env[Observation, Action]):
     async def _release(self) -> None:
         await self._end_episode()
         await self._provider.aclose()
+
+
+def check_gymnasium(environment: Environment, provider: LazyProvider) -> None:
+    """Run Gymnasium's own `check_env`; raises what it finds wrong. Closes the provider."""
+    env = GymEnv(environment, own_provider=provider)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it also warns of what is only unusual
+            check_env(env, skip_render_check=True)
+    finally:
+        env.close()
 
 
 def _calls(message: Message) -> str:
