@@ -146,15 +146,17 @@ async def survives_a_dead_verifier(case: Case) -> Verdict:
     verdict = await _no_score(broken, case.open_sandbox, Toll(struck=1))
     if verdict.outcome != "kept" or not case.solved or case.solved[0].submission is None:
         return verdict
-    toll, submission = Toll(), case.solved[0].submission
-    lost = dying(case.open_sandbox, toll, after=0)
-    try:
-        score = await case.environment.verify(case.tasks[0], submission, lost)
-    except (InfrastructureError, DefinitionError):
-        return KEPT
-    if not toll.struck:
-        return KEPT
-    return Verdict("broken", f"its verifier lost its sandbox and said reward {score.reward:g}")
+    submission = case.solved[0].submission
+    for after in _DEATHS:
+        toll = Toll()
+        lost = dying(case.open_sandbox, toll, after=after)
+        try:
+            score = await case.environment.verify(case.tasks[0], submission, lost)
+        except (InfrastructureError, DefinitionError):
+            continue
+        if toll.struck:
+            return Verdict("broken", f"its sandbox died, and it said reward {score.reward:g}")
+    return KEPT
 
 
 PROMISES: Mapping[str, Promise] = {
