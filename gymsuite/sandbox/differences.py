@@ -77,10 +77,11 @@ class _Comparison:
         """See what is at a path now."""
         name = str(path)
         found = await read(name, max_bytes=self.left)
-        if stat.S_ISDIR(found.mode):
-            return
-        if not path.is_relative_to(self.start) or self._was_directory(name):
+        directory = stat.S_ISDIR(found.mode)
+        if directory != self._was_directory(name):
             self.hide(path)
+        if directory or path == self.start or not path.is_relative_to(self.start):
+            return
         if found.data is None:
             if found.mode != 0 or _UNKNOWN in name:
                 self.omitted.add(name)

@@ -1,6 +1,7 @@
 """Real sandboxes of every provider, opened by the same fixtures."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -9,15 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.client import DockerClient
 
 from gymsuite import OpenSandbox, Sandbox, SandboxSpec
 from gymsuite.errors import SandboxError
+from gymsuite.registry import Registry
+from gymsuite.sandbox.container import DockerSandbox
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
+from gymsuite.sandbox.provider import open_provider
 from gymsuite.sandbox.trees import Owner, settle
+from gymsuite.suite import default_cache, suite_root
 
 InSandbox = Callable[[Callable[[Sandbox], Awaitable[Any]]], Any]
+InSuite = Callable[[Callable[[OpenSandbox], Awaitable[Any]]], Any]
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,50 @@ def local(local_host: LocalHost, local_image: Image) -> Provider:
     return Provider("local", open_, kill)
 
 
-@pytest.fixture(params=[pytest.param("local", marks=pytest.mark.local)])
+@pytest.fixture(scope="session")
+def docker_roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """Where the docker provider's images are: the suite's, and the same fixture as a recipe."""
+    recipe = tmp_path_factory.mktemp("sandboxes") / "fixture"
+    write_workspace(recipe / "lower")
+    (recipe / "layered.txt").write_text("from the upper layer\n")
+    (recipe / "Dockerfile").write_text(
+        "FROM debian\nCOPY lower /workspace\nCOPY layered.txt /workspace/\n"
+    )
+    roots = (recipe.parent, suite_root() / "sandboxes")
+
+    async def check() -> None:
+        async with open_provider("docker", image_roots=roots, cache=default_cache()) as provider:
+            await provider.ensure("fixture")
+
+    try:
+        asyncio.run(check())
+    except SandboxError as error:
+        missing("the docker provider", str(error))
+    return roots
+
+
+@pytest.fixture
+def docker(docker_roots: tuple[Path, ...]) -> Provider:
+    @asynccontextmanager
+    async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        opening = open_provider("docker", image_roots=docker_roots, cache=default_cache())
+        async with opening as provider, provider.open(spec) as sandbox:
+            yield sandbox
+
+    def kill(sandbox: Sandbox) -> None:
+        assert isinstance(sandbox, DockerSandbox)
+        with contextlib.closing(DockerClient.from_env()) as client:
+            client.api.kill(sandbox.name)
+
+    return Provider("docker", open_, kill)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("local", marks=pytest.mark.local),
+        pytest.param("docker", marks=pytest.mark.docker),
+    ]
+)
 def provider(request: pytest.FixtureRequest) -> Provider:
     """Each provider in turn; its fixture has its name."""
     found: Provider = request.getfixturevalue(request.param)
@@ -122,5 +172,27 @@ def in_sandbox(provider: Provider) -> InSandbox:
                 return await body(sandbox)
 
         return asyncio.run(main())
+
+    return run
+
+
+@pytest.fixture(params=[pytest.param("local", marks=pytest.mark.local)])
+def in_suite(request: pytest.FixtureRequest) -> InSuite:
+    """Run a test's body over sandboxes of the suite's own images, built where they are not yet."""
+
+    def run(body: Callable[[OpenSandbox], Awaitable[Any]]) -> Any:
+        async def main() -> Any:
+            roots = Registry.default().image_roots
+            async with open_provider(
+                request.param, image_roots=roots, cache=default_cache()
+            ) as provider:
+                return await body(provider.open)
+
+        try:
+            return asyncio.run(main())
+        except SandboxError as error:
+            if error.retryable:
+                raise
+            return missing(f"the {request.param} provider", str(error))
 
     return run

@@ -206,7 +206,9 @@ def test_devices_and_what_is_too_large_are_omitted_by_name(in_sandbox: InSandbox
         return await sandbox.changes("/workspace", max_bytes=100_000)
 
     changes = in_sandbox(body)
-    assert changes.omitted == ("/workspace/a\\xff", "/workspace/fifo", "/workspace/huge")
+    # Docker names paths in JSON, which has no such byte.
+    omitted = [path.replace("\N{REPLACEMENT CHARACTER}", "\\xff") for path in changes.omitted]
+    assert omitted == ["/workspace/a\\xff", "/workspace/fifo", "/workspace/huge"]
     assert changes.changed == (Change("/workspace/small", None, FileState(PLAIN, b"small\n")),)
 
 
