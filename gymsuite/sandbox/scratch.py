@@ -66,51 +66,42 @@ def _remove_stale(path: Path) -> None:
 def remove_tree(top: Path) -> None:
     """Remove a directory that an adversary filled, whatever its depth and its permissions.
 
-    Directories are moved up to the top and emptied there, so that no path grows long. Nothing to
-    remove is fine.
+    What lies too deep for recursion is moved to the top first. Nothing to remove is fine.
     """
     try:
         root = os.open(top, _OPEN_DIRECTORY)
     except FileNotFoundError:
         return
     try:
-        _empty(root)
+        numbers = count()
+        while _entries(root):
+            _empty(root, root, numbers, _DEEPEST)
     finally:
         os.close(root)
     top.rmdir()
 
 
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-
-
-def _empty(root: int) -> None:
-    numbers = count()
-    while entries := _entries(root):
-        for name, is_directory in entries:
-            if is_directory:
-                _dissolve(root, name, numbers)
-            else:
-                os.unlink(name, dir_fd=root)
-
-
-def _dissolve(root: int, name: str, numbers: Iterator[int]) -> None:
-    """Remove a directory of the top, after moving those inside it to the top."""
-    os.chmod(name, 0o700, dir_fd=root)
-    folder = os.open(name, _OPEN_DIRECTORY, dir_fd=root)
-    try:
-        for inner, is_directory in _entries(folder):
-            if is_directory:
-                # To move a directory is to write its "..", which takes permission to write it.
-                os.chmod(inner, 0o700, dir_fd=folder)
-                os.rename(inner, f"{_MOVED}{next(numbers)}", src_dir_fd=folder, dst_dir_fd=root)
-            else:
-                os.unlink(inner, dir_fd=folder)
-    finally:
-        os.close(folder)
-    os.rmdir(name, dir_fd=root)
-
-
+_DEEPEST = 64
 _MOVED = "\N{BULLET}moved-"
+
+
+def _empty(root: int, folder: int, numbers: Iterator[int], depth: int) -> None:
+    for name, is_directory in _entries(folder):
+        if not is_directory:
+            os.unlink(name, dir_fd=folder)
+            continue
+        # To move a directory is to write its "..", which takes as much permission as to empty it.
+        os.chmod(name, 0o700, dir_fd=folder)
+        if depth:
+            inner = os.open(name, _OPEN_DIRECTORY, dir_fd=folder)
+            try:
+                _empty(root, inner, numbers, depth - 1)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=folder)
+        else:
+            os.rename(name, f"{_MOVED}{next(numbers)}", src_dir_fd=folder, dst_dir_fd=root)
 
 
 def _entries(folder: int) -> list[tuple[str, bool]]:
