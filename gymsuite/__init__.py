@@ -18,6 +18,7 @@ from gymsuite.errors import (
 from gymsuite.registry import Registry
 from gymsuite.rollout import Agent, AgentFactory, rollout
 from gymsuite.sandbox.protocol import Changes, ExecResult, OpenSandbox, Sandbox
+from gymsuite.sandbox.provider import open_provider
 from gymsuite.tools import Context, Tool, ToolError, bash, edit, submit
 from gymsuite.types import (
     Action,
@@ -81,6 +82,7 @@ __all__ = [
     "VerifierError",
     "bash",
     "edit",
+    "open_provider",
     "rollout",
     "submit",
 ]
