@@ -98,6 +98,7 @@ class Episode:
             limits=limits,
             rng=random.Random(f"{self.environment.id}/{task.id}/{seed}"),
             seconds_left=lambda: self.seconds_left,
+            resources=self._stack,
         )
         system = self.environment.system_prompt
         first = (Message(role="system", content=system),) if system else ()
@@ -205,6 +206,9 @@ class Episode:
                 submission = Submission()
                 if self.environment.collect is not None:
                     submission = await self.environment.collect(context.task, self._sandbox)
+                if context.harvest is not None:
+                    left = {**submission.state, **await context.harvest()}
+                    submission = submission.model_copy(update={"state": left})
                 if self._sandbox.opened is not None:
                     self._stats = await self._sandbox.stats()
         except TimeoutError as error:

@@ -3,6 +3,7 @@
 import inspect
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +26,8 @@ class Context:
     """What a tool may touch: this episode's sandbox and state, and nothing of the verifier's.
 
     `state` is the environment's own, from reset to collect. `seconds_left` is what remains of the
-    episode.
+    episode. `resources` closes when the episode ends. A tool that keeps state of its own sets
+    `harvest`: called once at the end, it returns what becomes the submission's `state`.
     """
 
     task: Task
@@ -34,6 +36,8 @@ class Context:
     rng: random.Random
     seconds_left: Callable[[], float]
     state: dict[str, Any] = field(default_factory=dict)
+    resources: AsyncExitStack = field(default_factory=AsyncExitStack)
+    harvest: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
     answer: str = ""
     submitted: bool = False
 

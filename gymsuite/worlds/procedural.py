@@ -1,0 +1,56 @@
+"""A sequence of tasks that are made when they are asked for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+from gymsuite.errors import UsageError
+from gymsuite.types import Task
+
+Make = Callable[[str, int], Task]
+"""`make(split, index)`: a pure function; its task's id is `split-index`."""
+
+
+@dataclass(frozen=True)
+class Procedural(Sequence[Task]):
+    """The first `per_split` tasks of each split; `sized` gives more of them, without end.
+
+    What was made is kept: a run walks over its tasks more than once.
+    """
+
+    make: Make
+    splits: tuple[str, ...]
+    per_split: int = 200
+    _made: dict[tuple[str, int], Task] = field(default_factory=dict, repr=False, compare=False)
+
+    def sized(self, per_split: int) -> "Procedural":
+        """The same tasks, but so many of each split."""
+        return Procedural(self.make, self.splits, per_split)
+
+    def at(self, split: str, index: int) -> Task:
+        """One task of a split, of any index. Raises `UsageError` for a split there is not."""
+        if split not in self.splits or index < 0:
+            raise UsageError(f"no task {split}-{index}; the splits are {', '.join(self.splits)}")
+        key = split, index
+        if key not in self._made:
+            self._made[key] = self.make(split, index)
+        return self._made[key]
+
+    def __len__(self) -> int:
+        return self.per_split * len(self.splits)
+
+    @overload
+    def __getitem__(self, at: int) -> Task: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Task, ...]: ...
+    def __getitem__(self, at: int | slice) -> Task | tuple[Task, ...]:
+        if isinstance(at, slice):
+            return tuple(self[number] for number in range(*at.indices(len(self))))
+        number = at + len(self) if at < 0 else at
+        if not 0 <= number < len(self):
+            raise IndexError(at)
+        split, index = divmod(number, self.per_split)
+        return self.at(self.splits[split], index)
+
+    def __iter__(self) -> Iterator[Task]:
+        return (self[number] for number in range(len(self)))
