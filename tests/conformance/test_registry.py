@@ -8,7 +8,6 @@ from gymsuite import Registry
 from gymsuite.authoring.check import CheckRequest, Watcher, check_environment
 from gymsuite.runs.sandboxes import SandboxSource
 from gymsuite.suite import default_cache
-
 from tests.providers import require
 
 SAMPLE = 3
