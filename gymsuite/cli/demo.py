@@ -14,7 +14,7 @@ from gymsuite.cli.options import (
     cache_folder,
     open_registry,
 )
-from gymsuite.cli.progress import choose_screen
+from gymsuite.cli.progress import open_screen
 from gymsuite.cli.tables import print_reports
 from gymsuite.runs.evaluate import Request, evaluate
 from gymsuite.runs.sandboxes import SandboxSource
@@ -49,8 +49,8 @@ def demo(
             count=tasks,
             concurrency=default_concurrency(),
         )
-        screen = choose_screen(as_json=False, label=agent)
-        reports.append(run(evaluate(request, opened, source, screen)))
+        with open_screen(as_json=False, label=agent) as screen:
+            reports.append(run(evaluate(request, opened, source, screen)))
     print_reports(console, reports)
     console.print(
         f"look closer: `gymsuite show {environment}`, `gymsuite play {environment}`; "

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,10 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from gymsuite.agents import BUILT_IN, AgentOptions
-from gymsuite.cli.loop import Interrupted, run
 from gymsuite.cli.options import (
     CacheOption,
     JsonOption,
@@ -23,16 +20,14 @@ from gymsuite.cli.options import (
     cache_folder,
     open_registry,
 )
-from gymsuite.cli.progress import choose_screen
-from gymsuite.cli.tables import print_reports
+from gymsuite.cli.outcome import play_and_present
 from gymsuite.errors import UsageError
 from gymsuite.runs.evaluate import Request
-from gymsuite.runs.evaluate import evaluate as carry_out
 from gymsuite.runs.recordings import open_recordings
 from gymsuite.runs.sandboxes import SandboxSource
 
-_INCOMPLETE = 3
 _KEY = "OPENAI_API_KEY"
+_MODEL, _HOW = "The model of --agent openai", "Where the run goes, and how"
 
 
 def evaluate(
@@ -44,49 +39,106 @@ def evaluate(
         str,
         typer.Option("--agent", "-a", help=f"{', '.join(BUILT_IN)}, or your own as module:attr."),
     ],
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", envvar="OPENAI_BASE_URL", help="openai: such as http://localhost:8000/v1"
-        ),
-    ] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="openai: its name.")] = None,
-    api_key_env: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help=f"openai: the variable with the API key; {_KEY}."),
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help="openai: of sampling.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="openai: per action.")] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="openai: seconds per action.")] = 600,
-    body: Annotated[
-        str | None, typer.Option(metavar="JSON", help="openai: more fields for every request.")
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="replay: the run directory to repeat.")
-    ] = None,
     tasks: Annotated[
         int | None,
         typer.Option(
-            "--tasks", "-n", min=1, help="How many tasks; always the same ones, from all parts."
+            "--tasks", "-n", min=1, metavar="N", help="So many tasks: a fixed sample, not all."
         ),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Only tasks of this split.")] = None,
-    repeats: Annotated[int, typer.Option("--repeats", "-k", min=1, help="Times each task.")] = 1,
+    repeats: Annotated[
+        int, typer.Option("--repeats", "-k", min=1, metavar="K", help="Play each task K times.")
+    ] = 1,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only tasks of this split.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="What the seeds of all rollouts come from.")
+    ] = 0,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="The run that the agent `replay` repeats.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="NAME", rich_help_panel=_MODEL)
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="OPENAI_BASE_URL",
+            help="Such as http://localhost:8000/v1.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    api_key_env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"The variable that holds the API key; {_KEY} if not given.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, metavar="T", rich_help_panel=_MODEL)
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="In one action.", rich_help_panel=_MODEL),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="For one action, retries and all.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = 600,
+    body: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="More fields for every request.", rich_help_panel=_MODEL),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="The run directory; a new one below ./runs.",
+            rich_help_panel=_HOW,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Do only what is missing from --out.", rich_help_panel=_HOW),
+    ] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="With --resume: try again what failed for good, too.",
+            rich_help_panel=_HOW,
+        ),
+    ] = False,
     concurrency: Annotated[
         int | None,
-        typer.Option("--concurrency", "-c", min=1, help="Rollouts at once; 2 for each CPU."),
+        typer.Option(
+            "--concurrency",
+            "-c",
+            min=1,
+            metavar="N",
+            help="Rollouts at once; 2 for each CPU.",
+            rich_help_panel=_HOW,
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Rollouts get seeds of their own from it.")] = 0,
     attempts: Annotated[
-        int, typer.Option(min=1, help="Tries at a rollout that failed for a passing reason.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Tries at a rollout that fails for a passing reason.",
+            rich_help_panel=_HOW,
+        ),
     ] = 3,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the run goes.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Do what --out lacks.")] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="With --resume: also what failed for good.")
-    ] = False,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     as_json: JsonOption = False,
@@ -121,26 +173,8 @@ def evaluate(
     )
     opened = open_registry(registry)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
-    screen = choose_screen(as_json=as_json, label=agent)
     make_importable()
-    try:
-        run(carry_out(request, opened, source, screen))
-    except Interrupted:
-        if screen.report is not None and not as_json:
-            print_reports(Console(stderr=True), [screen.report])
-        _say(f"interrupted; what was finished is kept. To go on: {_resume_command(where)}")
-        raise
-    report = screen.report
-    if report is None:
-        return
-    if as_json:
-        typer.echo(json.dumps(report.flat()))
-    else:
-        print_reports(Console(), [report])
-    if not report.complete:
-        again = _resume_command(where, "--retry-failed" if report.total.failures else "")
-        _say(f"incomplete: some rollouts have no score. To try them again: {again}")
-        raise typer.Exit(_INCOMPLETE)
+    play_and_present(request, opened, source, as_json=as_json)
 
 
 def default_out(agent: str, environments: Sequence[str]) -> Path:
@@ -183,23 +217,3 @@ def _body(text: str | None) -> Mapping[str, Any]:
     if not isinstance(body, dict):
         raise UsageError("--body is no JSON object; it would be like '{\"top_p\": 0.9}'")
     return body
-
-
-def _resume_command(where: Path, more: str = "") -> str:
-    """This command again, with --out and --resume; secrets in a URL are left out."""
-    arguments = [_without_secrets(part) for part in sys.argv[1:]]
-    if not {"--out", "-o"} & {part.split("=")[0] for part in arguments}:
-        arguments += ["--out", str(where)]
-    arguments += [flag for flag in ("--resume", more) if flag and flag not in arguments]
-    return shlex.join(["gymsuite", *arguments])
-
-
-def _without_secrets(argument: str) -> str:
-    """Leave out what may be a password or a token of a URL."""
-    if "://" not in argument:
-        return argument
-    return re.sub(r"\?.*", "?***", re.sub(r"://[^/@\s]*@", "://***@", argument))
-
-
-def _say(text: str) -> None:
-    Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)

@@ -12,9 +12,7 @@ from gymsuite.suite import default_cache
 
 RegistryOption = Annotated[
     Path | None,
-    typer.Option(
-        "--registry", metavar="FILE", help="A registry.yaml to use instead of the suite's own."
-    ),
+    typer.Option("--registry", metavar="FILE", help="A registry.yaml instead of the suite's own."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
 CacheOption = Annotated[
@@ -32,7 +30,7 @@ ProviderOption = Annotated[
     typer.Option(
         "--provider",
         metavar="NAME",
-        help="What makes sandboxes: local, local:debian or docker; the first that works here.",
+        help="What makes sandboxes: local, local:debian or docker; what works here if not given.",
     ),
 ]
 EnvironmentArgument = Annotated[

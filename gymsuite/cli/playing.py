@@ -31,8 +31,8 @@ from gymsuite.types import Message, Task, ToolCall, ToolSchema
 
 _BLOCK = '"""'
 _HELP = (
-    "TOOL asks for its arguments (a line of three quotes begins and ends a longer text), "
-    "TOOL {json} gives them, TOOL TEXT gives the only one; anything else is said as text; "
+    "TOOL asks for what it needs (a line of three quotes begins and ends a longer text), "
+    "TOOL {json} gives all, TOOL TEXT gives the only one; anything else is said as text; "
     "? lists the tools; Ctrl-D leaves"
 )
 
@@ -165,13 +165,11 @@ class _Player:
             (name,) = properties
             return {"arguments": {name: _value(properties[name], rest)}}
         given = {}
-        for name, schema in properties.items():
-            optional = name not in tool.parameters.get("required", ())
-            text = await self._typed.line(f"  {name}{' (optional)' if optional else ''}: ")
+        for name in tool.parameters.get("required", ()):
+            text = await self._typed.line(f"  {name}: ")
             if text.strip() == _BLOCK:
                 text = await self._block()
-            if text or not optional:
-                given[name] = _value(schema, text)
+            given[name] = _value(properties[name], text)
         return {"arguments": given}
 
     async def _block(self) -> str:

@@ -2,13 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-from gymsuite.runs.evaluate import Watcher
 from gymsuite.runs.plan import Plan
 from gymsuite.runs.report import RunReport
 from gymsuite.runs.runner import Attempt, Job
@@ -82,6 +89,9 @@ class Silent:
         """Keep the figures."""
         self.report = report
 
+    def close(self) -> None:
+        """Nothing to close."""
+
 
 class Lines:
     """Writes a line every ten seconds, for logs; it does so too while nothing happens."""
@@ -115,6 +125,9 @@ class Lines:
             self._timer.cancel()
             self._line()
 
+    def close(self) -> None:
+        """Nothing to close."""
+
     def _tick(self) -> None:
         if self._counts.done:
             self._line()
@@ -128,14 +141,21 @@ class Lines:
 
 
 class Bar:
-    """A progress bar on a terminal."""
+    """A progress bar on a terminal; while images are built, how long that takes so far."""
 
     def __init__(self, console: Console, label: str) -> None:
         self.report: RunReport | None = None
         self._console = console
-        self._counts = Counts()
         self._label = label
-        self._progress = Progress(
+        self._counts = Counts()
+        self._building = Progress(
+            SpinnerColumn(),
+            TextColumn("building images"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._playing = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
@@ -143,42 +163,58 @@ class Bar:
             console=console,
             transient=True,
         )
-        self._task: TaskID | None = None
 
     def note(self, text: str) -> None:
-        """Print it, faintly."""
-        self._console.print(text, style="dim", markup=False, highlight=False)
+        """Print it, faintly, above a clock."""
+        if not self._building.tasks:
+            self._building.add_task("", total=None)
+            self._building.start()
+        self._say(text)
 
     def begin(self, plan: Plan, jobs: Sequence[Job], outdated: int) -> None:
         """Draw the bar."""
+        self._building.stop()
         self._counts = Counts(total=len(jobs))
         for line in preface(plan, jobs, outdated):
-            self.note(line)
-        self._task = self._progress.add_task(self._label, total=len(jobs), counts="")
-        self._progress.start()
+            self._say(line)
+        self._playing.add_task(self._label, total=len(jobs), counts="")
+        self._playing.start()
 
     def attempt(self, attempt: Attempt) -> None:
         """Move the bar."""
         self._counts.add(attempt)
-        if self._task is not None:
-            done, counts = self._counts.done, str(self._counts)
-            self._progress.update(self._task, completed=done, counts=counts)
+        (task,) = self._playing.task_ids
+        self._playing.update(task, completed=self._counts.done, counts=str(self._counts))
 
     def end(self, report: RunReport) -> None:
-        """Remove the bar; the table comes in its place."""
+        """Remember the figures; the table comes in the bar's place."""
         self.report = report
-        self._progress.stop()
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._building.stop()
+        self._playing.stop()
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, style="dim", markup=False, highlight=False)
 
 
 Screen = Silent | Lines | Bar
 
 
-def choose_screen(*, as_json: bool, label: str) -> Screen:
+@contextmanager
+def open_screen(*, as_json: bool, label: str) -> Iterator[Screen]:
     """A bar where a person looks, lines where a log is kept, nothing where a script reads."""
-    if as_json:
-        return Silent()
     console = Console(stderr=True)
-    return Bar(console, label) if console.is_terminal else Lines(console, label)
+    screen: Screen
+    if as_json:
+        screen = Silent()
+    elif console.is_terminal:
+        screen = Bar(console, label)
+    else:
+        screen = Lines(console, label)
+    with closing(screen):
+        yield screen
 
 
 def preface(plan: Plan, jobs: Sequence[Job], outdated: int) -> list[str]:
@@ -189,6 +225,3 @@ def preface(plan: Plan, jobs: Sequence[Job], outdated: int) -> list[str]:
     if outdated:
         lines.append(f"{outdated} of them are of tasks that have changed since, and run again")
     return lines
-
-
-_: type[Watcher] = Silent

@@ -51,8 +51,7 @@ def _row(report: RunReport, figures: Figures, k: int) -> Iterator[str | Text]:
     if k > 1:
         yield _share(figures.pass_at.get(k))
     yield f"{figures.solved}/{figures.scored}"
-    unfinished = figures.failures + figures.missing
-    yield Text(str(unfinished), style="red") if unfinished else "0"
+    yield Text(str(figures.failures), style="red") if figures.failures else "0"
 
 
 def _lines(report: RunReport) -> Iterator[Text]:
@@ -69,7 +68,7 @@ def _lines(report: RunReport) -> Iterator[Text]:
         )
     yield Text(cost)
     for kind, count in total.failures_by_kind.items():
-        message = report.failure_messages.get(kind, "")[:_MESSAGE_CHARACTERS]
+        message = " ".join(report.failure_messages.get(kind, "").split())[:_MESSAGE_CHARACTERS]
         yield plain(f"{count} failed ({kind}), no score; the last: {message}", "red")
     if total.missing:
         yield Text(f"{total.missing} not finished", style="red")

@@ -18,7 +18,7 @@ def _play(folder: Path, *lines: str) -> str:
 
 
 def test_a_tool_is_asked_for_its_arguments(tmp_path: Path) -> None:
-    shown = _play(tmp_path, "think", "deeply", "submit", "yes", "")
+    shown = _play(tmp_path, "think", "deeply", "submit yes")
     assert "Say yes, 0." in shown
     assert "thought about deeply" in shown
     assert "reward 1, passed" in shown
