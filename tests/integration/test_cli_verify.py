@@ -60,7 +60,7 @@ def test_a_task_that_has_changed_is_not_compared(tmp_path: Path) -> None:
 
 def test_a_run_without_scores_cannot_be_verified(tmp_path: Path) -> None:
     registry = make_suite(tmp_path)
-    options = ["-a", "json:loads", "-n", "1", "--out", "r", "--registry", registry]
+    options = ["-a", "json:loads", "-n", "1", "--out", "r", "--registry", str(registry)]
     assert gymsuite("eval", "test/yes-v1", *options, cwd=tmp_path).returncode == 3
     done = gymsuite("verify", "r", "--registry", registry, cwd=tmp_path)
     assert done.returncode == 2
