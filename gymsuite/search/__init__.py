@@ -8,6 +8,7 @@ from gymsuite.search.library import Library
 from gymsuite.search.retriever import Hit, Retriever
 from gymsuite.search.text_protocol import text_protocol
 from gymsuite.search.tools import search_tools
+from gymsuite.search.trails import replay_trail
 
 __all__ = [
     "Citation",
@@ -19,6 +20,7 @@ __all__ = [
     "Retriever",
     "judge_citations",
     "read_documents",
+    "replay_trail",
     "search_tools",
     "text_protocol",
 ]

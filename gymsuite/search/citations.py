@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-LOWEST_PRECISION = 0.5
+LOWEST_PRECISION = 2 / 3
 
 
 class CitationMarks(NamedTuple):
@@ -20,7 +20,7 @@ def judge_citations(state: Mapping[str, Any], evidence: Sequence[Collection[str]
     Args:
         state: What the episode's desk noted.
         evidence: For each fact that the answer rests on, the documents that state it: one of
-            them must be cited. Only documents that were opened count; at least half of all
+            them must be cited. Only documents that were opened count; two thirds of all
             cited ones must be evidence, so that citing everything earns nothing.
     """
     citations: Sequence[Mapping[str, Any]] = state.get("citations", ())

@@ -36,6 +36,9 @@ time 86400 d day
 time 604800 week
 calendar 1 month
 calendar 12 yr year
+area 1 m2
+area 1000000 km2
+area 10000 ha hectare
 data 1 byte bytes
 data 1000 kb kilobyte
 data 1000000 mb megabyte
@@ -111,6 +114,7 @@ def unit_name(text: str) -> str | None:
 
     None for what cannot be a unit: more than `_MOST_WORDS` words, or anything but letters.
     """
+    text = f"{_NAMES.get(text[7:])}2" if text.startswith("square ") else text
     if text in _NAMES:
         return _NAMES[text]
     words = text.split()
