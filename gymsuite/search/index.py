@@ -58,7 +58,9 @@ class Index:
 
     def rank(self, query: str, limit: int) -> list[tuple[int, float]]:
         """The numbers of the best documents with their scores."""
-        words = _wanted(self._words.analyze(query[:MOST_QUERY_CHARACTERS]))
+        # JSON lets clients send lone surrogates, which UTF-8 cannot carry.
+        asked = query[:MOST_QUERY_CHARACTERS].encode(errors="replace").decode()
+        words = _wanted(self._words.analyze(asked))
         if not words or limit < 1:
             return []
         stems = dict.fromkeys(self._stems.analyze(" ".join(words)))

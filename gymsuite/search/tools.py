@@ -62,10 +62,15 @@ def search_tools(library: Library, *, withheld: Withheld = nothing_withheld) -> 
         """
         desk = await desk_of(context, library.open, withheld)
         desk.cite(citations, confidence)
-        context.answer, context.submitted = answer, True
+        context.answer, context.submitted = _sendable(answer), True
         return "submitted"
 
     return (search, open, find, submit)
+
+
+def _sendable(text: str) -> str:
+    """Replace what UTF-8 cannot carry: JSON lets a model send lone surrogates."""
+    return text.encode(errors="replace").decode()
 
 
 def show_hits(hits: Sequence[tuple[str, Hit]], query: str) -> str:

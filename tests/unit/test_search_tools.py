@@ -283,3 +283,19 @@ def test_calls_are_counted_also_within_one_action(environment: Environment) -> N
     )
     said, _ = play(environment, Message(role="assistant", tool_calls=calls))
     assert "are used up" in said[0]
+
+
+def test_what_utf_8_cannot_carry_breaks_nothing(environment: Environment) -> None:
+    odd = "\ud800 weir"
+    said, episode = play(
+        environment,
+        call("search", query=odd),
+        call("find", document="#1", text=odd),
+        call("open", document=odd),
+        call("open", document="#1"),
+        call("submit", answer=odd, citations=[{"document": "#1", "quote": f"{odd} a b c d e"}]),
+    )
+    assert said[0].startswith("[")
+    assert episode.submission is not None
+    episode.submission.model_dump_json()
+    assert episode.submission.answer == "? weir"

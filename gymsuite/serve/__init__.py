@@ -1,0 +1,1 @@
+"""Servers that speak the protocols of others, one to a module; the only door to starlette."""

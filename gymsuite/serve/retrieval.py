@@ -1,0 +1,266 @@
+"""A retrieval server for trainers: every dialect of `/retrieve` in use, and search, open and find.
+
+Dialects of POST /retrieve (sources: Search-R1's retrieval_server.py and the clients of verl, SkyRL
+and GEM): `queries` (a list) or `query` (one), `topk`, `return_scores` true, false or missing; in
+JSON, or in MessagePack, which is answered in MessagePack. Without scores documents are not wrapped.
+One `query` in MessagePack gets its hits without the list around them.
+"""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]  # it has no types
+import uvicorn
+from pydantic import Field, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gymsuite.errors import UsageError
+from gymsuite.search.documents import Document
+from gymsuite.search.excerpts import finds, page_of, snippet, words_of
+from gymsuite.search.retriever import Hit, Retriever
+from gymsuite.types import Model
+
+MOST_BODY_BYTES = 1 << 20
+MOST_QUERIES = 512
+MOST_RESULTS = 100
+MOST_CONTENT_CHARACTERS = 8000
+_DEFAULT_RESULTS = 3
+_BACKLOG = 2048
+_KEEP_ALIVE_SECONDS = 60
+_POLL_SECONDS = 0.01
+_JSON, _MSGPACK = "application/json", "application/msgpack"
+
+
+class _Bad(Exception):  # noqa: N818 - a reply rather than an error
+    """What the client did wrong, and the status that says so."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _Open(Model):
+    """What /open takes; trainers call the id `docid`, too."""
+
+    id: str
+    page: int = Field(default=1, ge=1)
+
+
+class _Find(Model):
+    """What /find takes."""
+
+    id: str
+    text: str = Field(min_length=1, max_length=512)
+
+
+class _Search(Model):
+    """What /search takes."""
+
+    query: str
+    limit: int = Field(default=10, ge=1, le=MOST_RESULTS)
+
+
+def retrieval_app(retriever: Retriever, *, documents: int | None = None) -> Starlette:
+    """The server over one retriever; `documents` is what /health says of its size."""
+
+    async def retrieve(body: Mapping[str, Any], packed: bool) -> Mapping[str, Any]:  # noqa: FBT001 - of the wire
+        queries, single = _queries(body)
+        topk = _topk(body)
+        scored = bool(body.get("return_scores"))
+        found = [await retriever.search(query, topk) for query in queries]
+        result = [[_dialect(hit, scored) for hit in hits] for hits in found]
+        return {"result": result[0] if single and packed else result}
+
+    async def search(body: Mapping[str, Any], _: bool) -> Mapping[str, Any]:  # noqa: FBT001 - of the wire
+        asked = _read(_Search, body)
+        hits = await retriever.search(asked.query, asked.limit)
+        return {"hits": _snippets(asked.query, hits)}
+
+    async def open_document(body: Mapping[str, Any], _: bool) -> Mapping[str, Any]:  # noqa: FBT001 - of the wire
+        asked = _read(_Open, _renamed(body))
+        document = await _document(retriever, asked.id)
+        page = page_of(document.text, asked.page)
+        if page is None:
+            raise _Bad(404, f"document {asked.id!r} has no page {asked.page}")
+        return {
+            "id": document.id,
+            "title": document.title,
+            "url": document.url,
+            "date": document.date,
+            "text": page.text,
+            "page": page.number,
+            "pages": page.total,
+        }
+
+    async def find(body: Mapping[str, Any], _: bool) -> Mapping[str, Any]:  # noqa: FBT001 - of the wire
+        asked = _read(_Find, _renamed(body))
+        document = await _document(retriever, asked.id)
+        found = finds(document.text, asked.text)
+        return {"matches": [{"page": page, "text": text} for page, text in found]}
+
+    async def health(_: Request) -> Response:
+        return _encode({"status": "ok", "documents": documents}, packed=False)
+
+    return Starlette(
+        routes=[
+            Route("/retrieve", _endpoint(retrieve), methods=["POST"]),
+            Route("/search", _endpoint(search), methods=["POST"]),
+            Route("/open", _endpoint(open_document), methods=["POST"]),
+            Route("/find", _endpoint(find), methods=["POST"]),
+            Route("/health", health),
+        ]
+    )
+
+
+@asynccontextmanager
+async def open_server(
+    app: Starlette, *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[str]:
+    """Serve until the block ends, and yield the address; port 0 is any free one.
+
+    Raises `UsageError` where the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="off", backlog=_BACKLOG,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=1,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            while not server.started and not serving.done():  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(_POLL_SECONDS)
+            yield f"http://{host}:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await serving
+
+
+_Handler = Callable[[Mapping[str, Any], bool], Awaitable[Mapping[str, Any]]]
+
+
+def _endpoint(handle: _Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Decode, handle, and answer in the same encoding; what is wrong is said, never a traceback."""
+
+    async def endpoint(request: Request) -> Response:
+        packed = False
+        try:
+            data = await _body(request)
+            packed = _is_packed(request, data)
+            return _encode(await handle(_decode(data, packed=packed), packed), packed=packed)
+        except _Bad as bad:
+            return _encode({"error": str(bad)}, packed=packed, status=bad.status)
+
+    return endpoint
+
+
+async def _body(request: Request) -> bytes:
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MOST_BODY_BYTES:
+            raise _Bad(413, f"the request is larger than {MOST_BODY_BYTES} bytes")
+    return bytes(data)
+
+
+def _is_packed(request: Request, data: bytes) -> bool:
+    """GEM's client sends MessagePack without a content type; JSON never begins like its maps."""
+    said = request.headers.get("content-type", "")
+    return "msgpack" in said or (not said and data.lstrip()[:1] != b"{")
+
+
+def _decode(data: bytes, *, packed: bool) -> Mapping[str, Any]:
+    try:
+        body = msgpack.unpackb(data) if packed else json.loads(data)
+    except (ValueError, msgpack.UnpackException, RecursionError) as error:
+        raise _Bad(400, f"not readable {'MessagePack' if packed else 'JSON'}: {error}") from error
+    if not isinstance(body, dict):
+        raise _Bad(400, f"the body must be an object, not {type(body).__name__}")
+    return body
+
+
+def _encode(value: Mapping[str, Any], *, packed: bool, status: int = 200) -> Response:
+    if packed:
+        return Response(msgpack.packb(value), status, media_type=_MSGPACK)
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return Response(data, status, media_type=_JSON)
+
+
+def _read(kind: type[Any], body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - an instance of `kind`
+    try:
+        return kind.model_validate(dict(body))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise _Bad(422, f"{where}: {problem['msg']}") from error
+
+
+def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {("id" if key == "docid" else key): value for key, value in body.items()}
+
+
+def _queries(body: Mapping[str, Any]) -> tuple[Sequence[str], bool]:
+    """The queries, and whether the client asked in the singular."""
+    single = "queries" not in body and "query" in body
+    given = [body["query"]] if single else body.get("queries")
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, list) or not all(isinstance(query, str) for query in given):
+        raise _Bad(422, 'give `queries`, a list of texts, or `query`, one: {"queries": ["..."]}')
+    if len(given) > MOST_QUERIES:
+        raise _Bad(422, f"{len(given)} queries in one request; {MOST_QUERIES} at most")
+    return given, single
+
+
+def _topk(body: Mapping[str, Any]) -> int:
+    topk = body.get("topk")
+    if topk is None:
+        return _DEFAULT_RESULTS
+    if not isinstance(topk, int) or isinstance(topk, bool) or not 1 <= topk <= MOST_RESULTS:
+        raise _Bad(422, f"topk must be a whole number from 1 to {MOST_RESULTS}, not {topk!r:.40}")
+    return topk
+
+
+def _dialect(hit: Hit, scored: bool) -> Mapping[str, Any]:  # noqa: FBT001 - of the wire
+    document = hit.document
+    text = document.text[:MOST_CONTENT_CHARACTERS]
+    shown = {
+        "id": document.id,
+        "contents": f'"{document.title}"\n{text}',
+        "title": document.title,
+        "text": text,
+    }
+    return {"document": shown, "score": hit.score} if scored else shown
+
+
+def _snippets(query: str, hits: Sequence[Hit]) -> list[Mapping[str, Any]]:
+    words = set(words_of(query))
+    return [
+        {
+            "id": hit.document.id,
+            "title": hit.document.title,
+            "snippet": snippet(hit.document.text, words),
+            "score": hit.score,
+        }
+        for hit in hits
+    ]
+
+
+async def _document(retriever: Retriever, document_id: str) -> Document:
+    document = await retriever.document(document_id)
+    if document is None:
+        raise _Bad(404, f"no document {document_id[:80]!r}")
+    return document
