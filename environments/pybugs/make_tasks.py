@@ -187,9 +187,9 @@ async def main(wanted: Sequence[str]) -> int:
             except DefinitionError as error:
                 bad += 1
                 _say(str(error))
-    made = [known[entry.id] for entry in entries if entry.id in known]
-    rows = (task.model_dump_json(exclude_defaults=True) + "\n" for task in made)
-    path.write_text("".join(rows), encoding="utf-8")
+            made = [known[entry.id] for entry in entries if entry.id in known]
+            rows = (task.model_dump_json(exclude_defaults=True) + "\n" for task in made)
+            path.write_text("".join(rows), encoding="utf-8")
     return 1 if bad else 0
 
 

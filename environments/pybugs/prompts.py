@@ -7,10 +7,15 @@ from .symptoms import UNNAMED, Symptom
 
 _OPENINGS = (
     "There seems to be a bug in {library} {version}: {topic} goes wrong.",
-    "I use {library} {version}, and {topic} does not do what it should.",
-    "Since an upgrade to {library} {version} our tests fail: {topic} is broken.",
+    "I use {library} {version}, and {topic} does not work as it should.",
+    "Since an upgrade to {library} {version} our own tests fail. The cause: {topic}.",
     "Bug report for {library} {version}.\n\nWhat I was doing: {topic}.",
-    "With {library} {version}, {topic} gives wrong results.",
+    "In {library} {version} this is broken: {topic}.",
+)
+_OPENINGS_OF_TWO = (
+    "Two things go wrong in {library} {version}: {topic}, and {other}.",
+    "I found two bugs in {library} {version}. One is in {topic}, the other in {other}.",
+    "Bug report for {library} {version}.\n\nWhat I was doing: {topic}; and, separately, {other}.",
 )
 _CLOSINGS = (
     "Please find the cause and repair it in the library itself.",
@@ -19,6 +24,11 @@ _CLOSINGS = (
     "A repair in the library's own source would be welcome; its behaviour is otherwise fine.",
 )
 _HINT = f"(I write `{UNNAMED}` for the call that I mean.)"
+_FORMS = (
+    "- `{done}` gives `{wrong}`; I expected `{right}`.",
+    "- For `{done}` I see `{wrong}`, and it should be `{right}`.",
+    "- `{done}`: expected `{right}`, but there came `{wrong}`.",
+)
 
 
 def write_prompt(
@@ -26,27 +36,23 @@ def write_prompt(
 ) -> str:
     """Compose a report; the same arguments give the same text."""
     voice = random.Random(seed)
-    opening = voice.choice(_OPENINGS).format(
-        library=library, version=version, topic=", and also ".join(topics)
+    topic, *others = topics
+    opening = voice.choice(_OPENINGS_OF_TWO if others else _OPENINGS).format(
+        library=library, version=version, topic=topic, other="; ".join(others)
     )
     lines = [_line(symptom, voice) for symptom in symptoms]
-    told = "For example:\n\n" + "\n".join(lines) if lines else ""
     hint = _HINT if any(UNNAMED in symptom.done for symptom in symptoms) else ""
-    parts = [opening, told, hint, voice.choice(_CLOSINGS)]
+    parts = [opening, "For example:", "\n".join(lines), hint, voice.choice(_CLOSINGS)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _line(symptom: Symptom, voice: random.Random) -> str:
-    done, wrong, right = symptom
-    if wrong == "no error at all":
+    done, wrong, right, raised = symptom
+    if wrong == "no error":
         return f"- `{done}` is accepted without an error; it should be refused with `{right}`."
     if right in {"true", "false"}:
         return f"- `{done}` should be {right}, and it is not."
-    if not right:
-        return f"- `{done}` fails with `{wrong}`."
-    forms = (
-        "- `{done}` gives `{wrong}`; I expected `{right}`.",
-        "- For `{done}` I get `{wrong}`, and it should be `{right}`.",
-        "- `{done}`: expected `{right}`, but got `{wrong}`.",
-    )
-    return voice.choice(forms).format(done=done, wrong=wrong, right=right)
+    if raised:
+        wish = f"; it should give `{right}`" if right else ""
+        return f"- `{done}` fails with `{wrong}`{wish}."
+    return voice.choice(_FORMS).format(done=done, wrong=wrong, right=right)

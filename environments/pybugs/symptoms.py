@@ -1,27 +1,32 @@
 """Turns the failures of hidden tests into what a user of the library would have seen."""
 
 import ast
+import builtins
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gymsuite.verify.pytest_run import Outcome
 from gymsuite.verify.sealing import sites
 from gymsuite.verify.source import Source
 
 UNNAMED = "___"
-UNCLEAR = ""
-_LONGEST = 180
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+|<[^>]*object>")
+Node = TypeVar("Node", bound=ast.stmt)
+_LONGEST = 240
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|<[^>]*object>")
 
 
 class Symptom(NamedTuple):
-    """What was done, and what came of it; `right` is "" where any sensible result would do."""
+    """What was done, what came of it, and what should have, or "" where that is not known.
+
+    `raised` says that `wrong` is an error.
+    """
 
     done: str
     wrong: str
     right: str
+    raised: bool = False
 
     @property
     def size(self) -> int:
@@ -34,18 +39,15 @@ def symptom(source: Source, result: Outcome, unspoken: Collection[str]) -> Sympt
 
     Calls of what is `unspoken` are shown without their name.
     """
-    failure = result.failure
-    if not failure or not failure.get("line"):
+    if not result.failure.get("line"):
         return None
-    found = _of(source, failure, result, unspoken)
-    if (
-        found is None
-        or not found.done
-        or max(map(len, found)) > _LONGEST
-        or _ADDRESS.search(" ".join(found))
-    ):
+    found = _Failure(source, result, unspoken).told()
+    if found is None or not found.done:
         return None
-    text = " ".join(found)
+    text = f"{found.done} {found.wrong} {found.right}"
+    longest = max(len(found.done), len(found.wrong), len(found.right))
+    if longest > _LONGEST or "`" in text or _ADDRESS.search(text):
+        return None
     return None if any(spoken(text, word) for word in unspoken) else found
 
 
@@ -54,94 +56,117 @@ def spoken(text: str, word: str) -> bool:
     return re.search(rf"(?<![\w]){re.escape(word)}(?![\w])", text, re.IGNORECASE) is not None
 
 
-def _of(  # noqa: PLR0911 - one for each way to fail
-    source: Source, failure: Mapping[str, Any], result: Outcome, unspoken: Collection[str]
-) -> Symptom | None:
-    statement = _statement(source, failure["line"])
-    names = failure["names"]
-    for site in sites(source):
-        if site.statement is statement:
-            done = _shown(site.actual, names, unspoken)
-            number, actual, expected = _last(result.values)
-            if failure["type"] == "AssertionError" and number == site.number:
-                return Symptom(done, actual, expected)
-            if failure["type"] != "AssertionError":
-                right = _shown(site.expected, names, unspoken)
-                return Symptom(done, _raised(failure), right)
-    if failure["type"] == "Failed" and "DID NOT RAISE" in failure["message"]:
-        return _quiet(statement, names, unspoken)
-    if failure["type"] == "AssertionError" and isinstance(statement, ast.Assert):
-        return _untrue(statement.test, names, unspoken)
-    if failure["type"] != "AssertionError" and isinstance(statement, ast.Assert):
-        return Symptom(_shown(statement.test, names, unspoken), _raised(failure), "")
-    if isinstance(statement, ast.Assign | ast.Expr) and failure["type"] != "AssertionError":
-        return Symptom(_shown(statement.value, names, unspoken), _raised(failure), "")
-    return None
+class _Failure:
+    """One failure: the statement it happened in, and the values that were seen there."""
+
+    def __init__(self, source: Source, result: Outcome, unspoken: Collection[str]) -> None:
+        self.source = source
+        self.unspoken = unspoken
+        self.line: int = result.failure["line"]
+        self.kind: str = result.failure["type"]
+        self.message: str = result.failure["message"].strip().split("\n")[0]
+        self.names: Mapping[str, str] = result.failure["names"]
+        self.values = result.values
+        self.statement = self._innermost(ast.stmt)
+
+    def told(self) -> Symptom | None:
+        """Put it into words, by what kind of statement failed and how."""
+        site = next((s for s in sites(self.source) if s.statement is self.statement), None)
+        if self.kind == "Failed" and "DID NOT RAISE" in self.message:
+            return self._quiet()
+        if self.kind == "AssertionError":
+            if site is None:
+                return self._untrue()
+            number, actual, expected = json.loads(self.values.split("\n")[-1] or "[-1, 0, 0]")
+            done = self._shown(site.actual)
+            return Symptom(done, actual, expected) if number == site.number else None
+        raised = f"{self.kind}: {self.message}" if self.message else self.kind
+        if site is not None:
+            return Symptom(self._shown(site.actual), raised, self._shown(site.expected), True)
+        match self.statement:
+            case ast.Assert(test=value) | ast.Assign(value=value) | ast.Expr(value=value):
+                return Symptom(self._shown(value), raised, "", True)
+        return None
+
+    def _quiet(self) -> Symptom | None:
+        match self.statement:
+            case ast.With(
+                items=[ast.withitem(context_expr=ast.Call(args=[error, *_]))],
+                body=[ast.Expr(value=value) | ast.Assign(value=value)],
+            ):
+                return Symptom(self._shown(value), "no error", ast.unparse(error))
+        return None
+
+    def _untrue(self) -> Symptom | None:
+        match self.statement:
+            case ast.Assert(test=ast.UnaryOp(op=ast.Not(), operand=value)):
+                return Symptom(self._shown(value), "true", "false")
+            case ast.Assert(test=value):
+                return Symptom(self._shown(value), "not true", "true")
+        return None
+
+    def _innermost(self, kind: type[Node]) -> Node | None:
+        nodes = (node for node in ast.walk(self.source.tree) if isinstance(node, kind))
+        around = [node for node in nodes if node.lineno <= self.line <= (node.end_lineno or 0)]
+        return max(around, key=lambda node: node.lineno, default=None)
+
+    def _shown(self, node: ast.expr) -> str:
+        """An expression with the values of its variables; "" if it does not speak for itself."""
+        shown = _Shown(self.names, self.unspoken, self._assigned())
+        tree = shown.visit(ast.parse(ast.unparse(node), mode="eval").body)
+        calls = [_called(call) for call in ast.walk(tree) if isinstance(call, ast.Call)]
+        if shown.unclear or not any(name and not hasattr(builtins, name) for name in calls):
+            return ""
+        return ast.unparse(tree)
+
+    def _assigned(self) -> dict[str, ast.expr]:
+        """What the variables of the test were last assigned before it failed."""
+        function = self._innermost(ast.FunctionDef)
+        found = {}
+        for node in ast.walk(function) if function else ():
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                    node.lineno < self.line
+                ):
+                    found[name] = value
+        return found
 
 
-def _quiet(
-    statement: ast.stmt | None, names: Mapping[str, str], unspoken: Collection[str]
-) -> Symptom | None:
-    match statement:
-        case ast.With(items=[ast.withitem(context_expr=ast.Call(args=[error, *_]))], body=[one]):
-            if isinstance(one, ast.Expr | ast.Assign):
-                done = _shown(one.value, names, unspoken)
-                return Symptom(done, "no error at all", ast.unparse(error))
-    return None
-
-
-def _untrue(test: ast.expr, names: Mapping[str, str], unspoken: Collection[str]) -> Symptom | None:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return Symptom(_shown(test.operand, names, unspoken), "true", "false")
-    return Symptom(_shown(test, names, unspoken), "not true", "true")
-
-
-def _raised(failure: Mapping[str, Any]) -> str:
-    message = str(failure["message"]).strip().split("\n")[0]
-    return f"{failure['type']}: {message}" if message else str(failure["type"])
-
-
-def _last(values: str) -> tuple[int, str, str]:
-    lines = values.split("\n") if values else []
-    if not lines:
-        return (-1, "", "")
-    number, actual, expected = json.loads(lines[-1])
-    return (int(number), str(actual), str(expected))
-
-
-def _statement(source: Source, line: int) -> ast.stmt | None:
-    """The innermost statement on a line."""
-    nodes = (node for node in ast.walk(source.tree) if isinstance(node, ast.stmt))
-    around = [node for node in nodes if node.lineno <= line <= (node.end_lineno or 0)]
-    return max(around, key=lambda node: node.lineno, default=None)
-
-
-def _shown(node: ast.expr, names: Mapping[str, str], unspoken: Collection[str]) -> str:
-    """An expression with the values of its variables, and without the names not to be spoken."""
-    tree = ast.parse(ast.unparse(node), mode="eval").body
-    shown = _Shown(names, unspoken)
-    text = ast.unparse(shown.visit(tree))
-    return UNCLEAR if shown.unclear or "(" not in text else text
+def _called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
 
 
 class _Shown(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, str], unspoken: Collection[str]) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        unspoken: Collection[str],
+        assigned: Mapping[str, ast.expr],
+    ) -> None:
         self.names = names
-        self.unclear: list[str] = []
         self.unspoken = {word.lower() for word in unspoken}
+        self.assigned = dict(assigned)
+        self.unclear: list[str] = []
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id.lower() in self.unspoken:
             return ast.Name(UNNAMED)
+        value = self.assigned.pop(node.id, None)
+        if isinstance(value, ast.Call):
+            shown: ast.expr = self.visit(ast.parse(ast.unparse(value), mode="eval").body)
+            return shown
         if node.id not in self.names:
             return node
         try:
-            value = ast.parse(self.names[node.id], mode="eval").body
-            ast.literal_eval(value)
+            literal = ast.parse(self.names[node.id], mode="eval").body
+            ast.literal_eval(literal)
         except (SyntaxError, ValueError):
             self.unclear.append(node.id)
             return node
-        return value
+        return literal
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
@@ -150,6 +175,10 @@ class _Shown(ast.NodeTransformer):
             spread = arg.value if isinstance(arg, ast.Starred) else None
             args += spread.elts if isinstance(spread, ast.List | ast.Tuple) else [arg]
         return ast.Call(node.func, args, node.keywords)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        self.unclear.append("an f-string")
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
