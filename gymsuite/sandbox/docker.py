@@ -19,12 +19,15 @@ import docker
 from docker.api import APIClient
 from docker.errors import APIError, DockerException, NotFound
 from docker.types import LogConfig
+from docker.utils import kwargs_from_env
 
 from gymsuite.errors import SandboxError
 
 SERVER = "/dev/.exec"
 """Where the exec server lies inside: on a file system of its own, so the image stays as it was."""
 
+_UNIX = "unix://"
+_DEFAULT_ADDRESS = f"{_UNIX}/var/run/docker.sock"
 _CALL_SECONDS = 120.0
 _IMPORT_SECONDS = 1800.0
 _GONE_SECONDS = 30.0
@@ -78,8 +81,9 @@ class Capabilities(NamedTuple):
 class Engine:
     """One Docker Engine."""
 
-    def __init__(self, client: APIClient) -> None:
+    def __init__(self, client: APIClient, address: str) -> None:
         self._client = client
+        self._address = address
         self._calls = asyncio.Semaphore(_CALLS_AT_ONCE)
 
     async def capabilities(self) -> Capabilities:
@@ -121,18 +125,22 @@ class Engine:
 
         The container may be there when this raises: remove it by its name.
         """
+        made: list[socket.socket] = []
 
         def start() -> socket.socket:
             _create(self._client, wish)
             connection = _attach(self._client, wish.name)
-            try:
-                self._client.start(wish.name)
-            except BaseException:
-                connection.close()
-                raise
+            made.append(connection)
+            self._client.start(wish.name)
             return connection
 
-        return await self._call(f"start a container of {wish.image}", start)
+        try:
+            return await self._call(f"start a container of {wish.image}", start)
+        except BaseException:
+            # A cancelled caller never sees the connection that was made for it.
+            for connection in made:
+                connection.close()
+            raise
 
     async def diff(self, name: str) -> list[Difference]:
         """Say what differs from the image; of a deleted directory only itself."""
@@ -159,8 +167,12 @@ class Engine:
     async def _call(
         self, what: str, function: Callable[[], T], *, within: float = _CALL_SECONDS
     ) -> T:
+        def knocked() -> T:
+            _knock(self._address)
+            return function()
+
         async with self._calls:
-            work = _in_thread(function)
+            work = _in_thread(knocked)
             try:
                 async with asyncio.timeout(within):
                     return await asyncio.shield(work)
@@ -184,10 +196,8 @@ async def connect() -> AsyncIterator[Engine]:
     """
     try:
         async with asyncio.timeout(_CALL_SECONDS):
-            client = await _in_thread(_client)
-    except PermissionError as error:
-        raise SandboxError(_no_engine(error), retryable=False) from error
-    except (DockerException, OSError, TimeoutError) as error:
+            client, address = await _in_thread(_client)
+    except (DockerException, OSError) as error:
         raise SandboxError(_no_engine(error), retryable=False) from error
     try:
         if client.base_url.startswith("https") or "ssh" in client.base_url:
@@ -195,13 +205,24 @@ async def connect() -> AsyncIterator[Engine]:
                 f"Docker Engine at {client.base_url} is not on this machine: {_HOW}",
                 retryable=False,
             )
-        yield Engine(client)
+        yield Engine(client, address)
     finally:
         client.close()
 
 
-def _client() -> APIClient:
-    return docker.from_env(timeout=int(_CALL_SECONDS), max_pool_size=_CALLS_AT_ONCE).api
+def _client() -> tuple[APIClient, str]:
+    address = str(kwargs_from_env().get("base_url", _DEFAULT_ADDRESS))
+    _knock(address)
+    client = docker.from_env(timeout=int(_CALL_SECONDS), max_pool_size=_CALLS_AT_ONCE)
+    return client.api, address
+
+
+def _knock(address: str) -> None:
+    """Raise OSError where nobody listens: docker-py would do so too, but leave a socket open."""
+    if address.startswith(_UNIX):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.settimeout(_CALL_SECONDS)
+            door.connect(address.removeprefix(_UNIX))
 
 
 def _no_engine(error: Exception) -> str:
