@@ -149,6 +149,28 @@ def test_nothing_is_left_after_a_cancel_in_the_middle_of_a_command(
     assert_nothing_is_left(local_host, processes)
 
 
+def test_a_cancel_while_it_closes_is_heard_after_everything_is_gone(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    processes: set[int] = set()
+
+    async def episode(closing: asyncio.Event) -> None:
+        async with open_local(local_host, local_image, SPEC) as sandbox:
+            processes.update(await busy(sandbox))
+            closing.set()
+
+    async def main() -> None:
+        closing = asyncio.Event()
+        task = asyncio.create_task(episode(closing))
+        await closing.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert_nothing_is_left(local_host, processes)
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.003, 0.006, 0.01])
 def test_nothing_is_left_after_a_cancel_while_it_opens(
     local_host: LocalHost, local_image: Image, delay: float

@@ -199,10 +199,13 @@ def test_a_background_process_may_go_on_writing_to_a_stream_that_nobody_reads(
     assert in_sandbox(body).stdout == b"started\n"
 
 
-def test_orphans_leave_no_zombies_while_other_commands_run(in_sandbox: InSandbox) -> None:
+@pytest.mark.parametrize("first", ["true", "kill -9 $PPID"])
+def test_orphans_leave_no_zombies_while_other_commands_run(
+    in_sandbox: InSandbox, first: str
+) -> None:
     async def body(sandbox: Sandbox) -> Any:
         busy = asyncio.create_task(sandbox.exec("sleep 1.5", timeout=PATIENCE))
-        orphans = "i=0; while [ $i -lt 100 ]; do (sleep 0.2 &); i=$((i+1)); done"
+        orphans = f"{first}; i=0; while [ $i -lt 100 ]; do (sleep 0.2 &); i=$((i+1)); done"
         await sandbox.exec(orphans, timeout=PATIENCE)
         count = "sleep 0.7; cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '"
         zombies = await sandbox.exec(count, timeout=PATIENCE)
@@ -239,6 +242,17 @@ def test_a_command_that_killed_its_supervisor_still_meets_its_deadline(
     result, words = in_sandbox(body)
     assert result.timed_out
     assert not {"4331", "4332"} & set(words)
+
+
+def test_a_command_that_stops_its_supervisor_harms_no_neighbour(in_sandbox: InSandbox) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        neighbour = asyncio.create_task(sandbox.exec("sleep 2; echo unharmed", timeout=PATIENCE))
+        stopped = await sandbox.exec("kill -STOP $PPID", timeout=0.2)
+        return stopped, await neighbour
+
+    stopped, neighbour = in_sandbox(body)
+    assert stopped.timed_out
+    assert neighbour.stdout == b"unharmed\n"
 
 
 def test_a_missing_program_is_127_and_one_that_may_not_run_126(in_sandbox: InSandbox) -> None:

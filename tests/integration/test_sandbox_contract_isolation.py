@@ -128,6 +128,28 @@ def test_dangerous_system_calls_are_refused(in_sandbox: InSandbox) -> None:
     ]
 
 
+NAMESPACE_PROBE = """
+import ctypes, os, platform, signal
+libc = ctypes.CDLL(None, use_errno=True)
+clone = {"x86_64": 56, "aarch64": 220}[platform.machine()]
+for flag in (0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00020000):
+    for call in (lambda: libc.unshare(flag), lambda: libc.syscall(clone, flag | 17, 0, 0, 0, 0)):
+        ctypes.set_errno(0)
+        if call() == 0:
+            os._exit(9)
+        print(ctypes.get_errno())
+"""
+
+
+def test_the_filter_itself_refuses_every_kind_of_namespace(in_sandbox: InSandbox) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        return await sandbox.exec(["python3", "-c", NAMESPACE_PROBE], timeout=PATIENCE)
+
+    not_permitted = "1"
+    result = in_sandbox(body)
+    assert result.stdout.decode().split() == [not_permitted] * 14, result.output
+
+
 def test_commands_have_no_capabilities_and_cannot_gain_any(in_sandbox: InSandbox) -> None:
     result = in_sandbox(
         running("grep -E '^(Cap(Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status")
