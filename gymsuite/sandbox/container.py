@@ -18,7 +18,8 @@ from gymsuite.sandbox import binary, docker
 from gymsuite.sandbox.attach import AttachStream
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.differences import differences
-from gymsuite.sandbox.docker import Capabilities, Engine, Wish
+from gymsuite.sandbox.docker import Engine
+from gymsuite.sandbox.engine import Capabilities, Wish
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.locks import exclusive
 from gymsuite.sandbox.owner import is_gone, this_process

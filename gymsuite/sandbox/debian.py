@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.base import Base, write_accounts
+from gymsuite.sandbox.scratch import remove_tree
 from gymsuite.sandbox.store import Report
-from gymsuite.sandbox.trees import remove_tree
 
 DEFAULT_RELEASE = "bookworm"
 

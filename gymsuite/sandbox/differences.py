@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox.docker import Difference
+from gymsuite.sandbox.engine import Difference
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import before_state, lookup, resolve, walk
 from gymsuite.sandbox.protocol import Change, Changes, FileState

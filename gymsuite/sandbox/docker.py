@@ -5,15 +5,12 @@ a cancelled caller waits for its call first; otherwise a container could appear 
 """
 
 import asyncio
-import contextlib
 import os
 import socket
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import docker
 from docker.api import APIClient
@@ -22,6 +19,8 @@ from docker.types import LogConfig
 from docker.utils import kwargs_from_env
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox.engine import Capabilities, Container, Difference, Wish
+from gymsuite.sandbox.threads import in_thread
 
 SERVER = "/dev/.exec"
 """Where the exec server lies inside: on a file system of its own, so the image stays as it was."""
@@ -40,42 +39,6 @@ _HOW = (
 )
 
 T = TypeVar("T")
-
-
-class Wish(NamedTuple):
-    """A container to be. `labels` say whose it is."""
-
-    name: str
-    image: str
-    server: Path
-    labels: Mapping[str, str]
-    memory_bytes: int
-    cpus: float
-    pids: int
-
-
-class Container(NamedTuple):
-    """A container that exists, in whatever state."""
-
-    name: str
-    labels: Mapping[str, str]
-    state: str
-
-
-class Difference(NamedTuple):
-    """A path that is not as in the image; `deleted` says that it is not there at all."""
-
-    path: str
-    deleted: bool
-
-
-class Capabilities(NamedTuple):
-    """What this Engine enforces, and how many processors it has."""
-
-    memory: bool
-    cpus: bool
-    pids: bool
-    processors: int
 
 
 class Engine:
@@ -172,7 +135,7 @@ class Engine:
             return function()
 
         async with self._calls:
-            work = _in_thread(knocked)
+            work = in_thread(knocked)
             try:
                 async with asyncio.timeout(within):
                     return await asyncio.shield(work)
@@ -196,7 +159,7 @@ async def connect() -> AsyncIterator[Engine]:
     """
     try:
         async with asyncio.timeout(_CALL_SECONDS):
-            client, address = await _in_thread(_client)
+            client, address = await in_thread(_client)
     except (DockerException, OSError) as error:
         raise SandboxError(_no_engine(error), retryable=False) from error
     try:
@@ -288,31 +251,3 @@ def _remove(client: APIClient, name: str) -> None:
                 raise
         time.sleep(_POLL_SECONDS)
     raise TimeoutError(f"it is still there after {_GONE_SECONDS:.0f} seconds")
-
-
-def _in_thread(function: Callable[[], T]) -> "asyncio.Future[T]":
-    """Run a function in a thread that no exit of the interpreter waits for."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-    # Somebody who waits no longer is not told about its error, and asyncio need not complain.
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]  # None only beside an error
-
-    def work() -> None:
-        result, error = None, None
-        try:
-            result = function()
-        except BaseException as caught:  # noqa: BLE001 - carried to whoever waits
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=work, daemon=True).start()
-    return future

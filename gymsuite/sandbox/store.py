@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.locks import Lock, exclusive, shared, try_exclusive
-from gymsuite.sandbox.trees import Owner, remove_tree, settle
+from gymsuite.sandbox.scratch import remove_tree
+from gymsuite.sandbox.trees import Owner, settle
 from gymsuite.types import Model
 
 Report = Callable[[str], None]

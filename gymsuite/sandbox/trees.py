@@ -1,7 +1,6 @@
-"""What the tree of a layer may hold, and how one is removed."""
+"""What the tree of a layer may hold."""
 
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import NamedTuple
@@ -28,16 +27,6 @@ def settle(tree: Path, owner: Owner | None) -> int:
             path = Path(directory, name)
             size += _settle(path, path.lstat(), owner)
     return size
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a directory and what is below it; nothing to remove is fine."""
-    if not path.exists():
-        return
-    for directory, _, _ in os.walk(path):
-        # An ordinary user cannot empty a directory without these bits, not even its own.
-        Path(directory).chmod(0o700)
-    shutil.rmtree(path)
 
 
 def _settle(path: Path, status: os.stat_result, owner: Owner | None) -> int:

@@ -16,7 +16,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import before_state, lookup, resolve, walk
 from gymsuite.sandbox.locks import Lock
 from gymsuite.sandbox.store import Cleaned, Store, clean, usage
-from gymsuite.sandbox.trees import Owner, remove_tree, settle
+from gymsuite.sandbox.trees import Owner, settle
 
 IN_ANOTHER_PROCESS = """
 import asyncio, sys, time
@@ -199,15 +199,6 @@ def test_settling_gives_all_files_to_the_owner(tmp_path: Path) -> None:
     settle(tree, Owner(65534, 65533))
     for path in (tree, tree / "file", tree / "link"):
         assert (path.lstat().st_uid, path.lstat().st_gid) == (65534, 65533)
-
-
-def test_a_tree_that_nobody_may_enter_can_be_removed(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    (tree / "a/b").mkdir(parents=True)
-    (tree / "a/b").chmod(0)
-    (tree / "a").chmod(0)
-    remove_tree(tree)
-    assert not tree.exists()
 
 
 def stacked(tmp_path: Path) -> Image:
