@@ -7,6 +7,7 @@ also runs where there can be none.
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Sequence
+from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,16 +29,16 @@ class Portal:
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the coroutine on the loop and wait for what it returns or raises."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.send(work)
         try:
             return future.result()
         except KeyboardInterrupt:
             future.cancel()
             raise
 
-    def send(self, work: Coroutine[Any, Any, object]) -> None:
+    def send(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run the coroutine on the loop without waiting, which the loop's own thread may do too."""
-        asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         """End the loop and its thread."""

@@ -7,6 +7,7 @@ episode's reward is None.
 import logging
 import threading
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from gymsuite.environment import Environment
@@ -36,6 +37,7 @@ class Host:
         self._provider = provider
         self._tasks = {task.id: task for task in environment.tasks}
         self._episodes: set[Episode] = set()
+        self._endings: set[Future[None]] = set()
         self._portal: Portal | None = None
         self._failures = 0
 
@@ -70,6 +72,14 @@ class Host:
         except InfrastructureError as error:
             _log.warning("an episode could not be closed: %s", error)
 
+    def abandon(self, episode: Episode) -> None:
+        """End the episode without waiting, from whatever thread; `close` waits."""
+        if self._portal is None:  # closed already, and all episodes with it
+            return
+        ending = self._portal.send(self.end(episode))
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+
     def count(self, *, failed: bool) -> None:
         """Take note of how a rollout ended."""
         self._failures = self._failures + 1 if failed else 0
@@ -93,6 +103,7 @@ class Host:
         self._portal = None
 
     def _close(self, portal: Portal) -> None:
+        wait(tuple(self._endings))
         portal.call(self._end_all())
         portal.close()
 
@@ -151,9 +162,9 @@ class Seat:
         return self._reward
 
     def leave(self) -> None:
-        """End the episode without waiting: the instance is being collected, in whatever thread."""
+        """Give the episode up: what sat here is being collected."""
         if self._episode is not None:
-            self._host.portal.send(self._host.end(self._episode))
+            self._host.abandon(self._episode)
 
     def _run(self, episode: Episode, work: Coroutine[Any, Any, T]) -> T | None:
         """Wait for the work; None if the world or the definition broke in it."""

@@ -1,3 +1,4 @@
+import asyncio
 import dataclasses
 import gc
 import inspect
@@ -132,6 +133,26 @@ def test_a_dropped_class_closes_what_was_left_open(
     del made, instance
     gc.collect()
     assert provider.opened[0].closed
+
+
+def test_a_dropped_class_waits_for_a_sandbox_that_closes_slowly(environment: Environment) -> None:
+    closed: list[bool] = []
+
+    @asynccontextmanager
+    async def slow(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        async with FakeProvider().open(spec) as sandbox:
+            yield sandbox
+            await asyncio.sleep(0.1)
+            closed.append(True)
+
+    made: Any = environment_class(environment, open_sandbox=slow)
+    instance = made()
+    instance.reset(**ROW)
+    instance.bash(command="echo hi")
+    del instance
+    del made
+    gc.collect()
+    assert closed == [True]
 
 
 @pytest.mark.parametrize("prompt", [None, [], [{"role": "user", "content": ""}]])
