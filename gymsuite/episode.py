@@ -3,13 +3,13 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
 from gymsuite.environment import Environment
-from gymsuite.errors import DeadlineError, DefinitionError, SandboxDead, UsageError
+from gymsuite.errors import DeadlineError, DefinitionError, GymsuiteError, SandboxDead, UsageError
 from gymsuite.sandbox.lazy import LazySandbox
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
 from gymsuite.tools import Context
@@ -146,8 +146,7 @@ class Episode:
         messages: list[Message] = []
         started = time.monotonic()
         try:
-            async with asyncio.timeout(max(0.0, self.seconds_left)) as deadline:
-                self._deadline = deadline
+            async with asyncio.timeout(max(0.0, self.seconds_left)) as self._deadline:
                 if action.tool_calls:
                     for call in action.tool_calls:
                         reply = await self.environment.toolbox.call(call, context)
@@ -155,13 +154,10 @@ class Episode:
                     return tuple(messages), context.submitted
                 if self.environment.respond is None:
                     return (), True
-                said = await self.environment.respond(context, action)
+                with self._authors("respond"):
+                    said = await self.environment.respond(context, action)
                 return (said or (), said is None or context.submitted)
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise DefinitionError(
-                    f"{self.environment.id}: respond() timed out on its own"
-                ) from error
+        except TimeoutError:
             messages += [
                 Message(
                     role="tool", tool_call_id=call.id, content="error: the episode's time is up"
@@ -205,9 +201,11 @@ class Episode:
             async with asyncio.timeout(seconds):
                 submission = Submission()
                 if self.environment.collect is not None:
-                    submission = await self.environment.collect(context.task, self._sandbox)
+                    with self._authors("collect"):
+                        submission = await self.environment.collect(context.task, self._sandbox)
                 if context.harvest is not None:
-                    left = {**submission.state, **await context.harvest()}
+                    with self._authors("harvest"):
+                        left = {**submission.state, **await context.harvest()}
                     submission = submission.model_copy(update={"state": left})
                 if self._sandbox.opened is not None:
                     self._stats = await self._sandbox.stats()
@@ -235,7 +233,8 @@ class Episode:
                 for path, content in task.files.items():
                     await sandbox.write(path, content.encode())
                 if self.environment.prepare is not None:
-                    await self.environment.prepare(task, sandbox)
+                    with self._authors("prepare"):
+                        await self.environment.prepare(task, sandbox)
         except TimeoutError as error:
             raise DeadlineError(
                 f"preparing the sandbox of task {task.id!r} took more than "
@@ -248,6 +247,18 @@ class Episode:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
         self.stage = stage
         return sandbox
+
+    @contextmanager
+    def _authors(self, part: str) -> Iterator[None]:
+        """Name the author of what an environment's own function raises by accident."""
+        try:
+            yield
+        except GymsuiteError:
+            raise
+        except Exception as error:
+            raise DefinitionError(
+                f"{part}() of {self.environment.id} raised {type(error).__name__}: {error}"
+            ) from error
 
     def _spec(self, task: Task) -> SandboxSpec:
         spec = task.sandbox or self.environment.sandbox

@@ -120,13 +120,24 @@ class _Recorder:
         return "agent" if self._acting else self.episode.stage
 
     async def play(self, task: Task, make_agent: AgentFactory, seed: int) -> None:
-        agent = make_agent(task)
+        agent = self._make(make_agent, task)
         observation, _ = await self.episode.reset(task, seed)
         self.messages.extend(observation.messages)
         while not self.episode.done:
             step = await self._turn(agent, observation)
             observation = step.observation
             self.messages.extend(observation.messages)
+
+    def _make(self, make_agent: AgentFactory, task: Task) -> Agent:
+        try:
+            return make_agent(task)
+        except GymsuiteError:
+            raise
+        except Exception as error:
+            self._acting = True
+            raise AgentError(
+                f"the agent's factory raised {type(error).__name__}: {error}", retryable=False
+            ) from error
 
     async def _turn(self, agent: Agent, observation: Observation) -> Step:
         try:

@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,33 @@ def test_an_agent_that_returns_nonsense_is_a_failure(
     record = asyncio.run(rollout(environment, environment.tasks[0], lambda _: agent, provider.open))
     assert record.failure is not None
     assert "not an assistant message" in record.failure.message
+
+
+def test_a_factory_that_raises_is_a_failure(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    def broken(task: Task) -> Script:
+        raise KeyError(task.id)
+
+    record = asyncio.run(rollout(environment, environment.tasks[0], broken, provider.open))
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.retryable) == ("agent", False)
+
+
+@pytest.mark.parametrize("part", ["prepare", "collect"])
+def test_a_bug_of_the_author_is_a_failure_that_is_not_tried_again(
+    environment: Environment, provider: FakeProvider, part: str
+) -> None:
+    async def broken(*_: object) -> Any:
+        raise TimeoutError("its own")
+
+    parts: dict[str, Any] = {part: broken}
+    bad = replace(environment, **parts)
+    agent = Script(say(WRITE), say(SUBMIT))
+    record = asyncio.run(rollout(bad, bad.tasks[0], lambda _: agent, provider.open))
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.retryable) == ("definition", False)
+    assert f"{part}() of test/write-v1 raised TimeoutError" in record.failure.message
 
 
 def test_a_dead_sandbox_in_the_verifier_is_a_failure_at_verify(
