@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from gymsuite.authoring.promises import KEPT, PROMISES, Case, Outcome, Verdict, steps
 from gymsuite.authoring.traces import traces
@@ -56,7 +57,6 @@ async def check_environment(
     """
     tasks = make_plan([environment], count=request.count).tasks[environment.id]
     source = request.sandboxes
-    before = traces(source.cache)
     watcher.begin(steps(len(tasks)) + 2)
     findings = []
 
@@ -75,11 +75,13 @@ async def check_environment(
     async with open_sandboxes(
         source, sorted(images_of(environment, tasks)), watcher.note
     ) as opened:
+        before = await traces(source.cache, opened.provider)
         case = Case(environment, tasks, opened.open, request.concurrency, watcher.tick)
         for promise, check in PROMISES.items():
             await look(promise, check(case))
-    await look("Gymnasium's check_env passes", _gymnasium(environment, source, watcher))
-    await look("nothing is left behind", _nothing_left(before, source, watcher))
+        await look("Gymnasium's check_env passes", _gymnasium(environment, source, watcher))
+        left = _left(before, source.cache, opened.provider, watcher)
+        await look("nothing is left behind", left)
     return findings
 
 
@@ -96,10 +98,10 @@ async def _gymnasium(environment: Environment, source: SandboxSource, watcher: W
     return KEPT
 
 
-async def _nothing_left(before: set[str], source: SandboxSource, watcher: Watcher) -> Verdict:
+async def _left(before: set[str], cache: Path, provider: str, watcher: Watcher) -> Verdict:
     """What is still there after the last sandbox was closed; the kernel may take a moment."""
     for _ in range(_POLLS):
-        left = traces(source.cache) - before
+        left = await traces(cache, provider) - before
         if not left:
             break
         await asyncio.sleep(_POLL_SECONDS)

@@ -1,12 +1,19 @@
-"""What this process's sandboxes could leave behind: processes, mounts and directories."""
+"""What this process's sandboxes could leave behind: processes, mounts, directories, containers."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from gymsuite.sandbox.container import held
 
-def traces(cache: Path) -> set[str]:
+
+async def traces(cache: Path, provider: str) -> set[str]:
     """Everything of that kind that is there now, each in words."""
+    containers = await held() if provider == "docker" else []
+    return _on_this_machine(cache) | {f"container {name}" for name in containers}
+
+
+def _on_this_machine(cache: Path) -> set[str]:
     live = cache / "live"
     own = [str(path) for path in live.glob(f"{os.getpid()}-*")] if live.is_dir() else []
     mounts = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())

@@ -91,6 +91,13 @@ def tag_of(image: Image) -> str:
     return f"gymsuite/{image.name}:{image.digest[:16]}"
 
 
+async def held() -> list[str]:
+    """Name the containers of this process."""
+    async with docker.connect() as engine:
+        found = await engine.containers(OWNER_LABEL)
+    return [c.name for c in found if c.labels[OWNER_LABEL] == this_process()]
+
+
 async def reap(engine: Engine) -> list[str]:
     """Remove containers whose owner has ended, and return their names."""
     found = await engine.containers(OWNER_LABEL)
