@@ -5,8 +5,9 @@ also runs where there can be none.
 """
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - see at_exit
 import threading
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,16 @@ from gymsuite.sandbox.provider import Provider, open_provider
 from gymsuite.types import SandboxSpec
 
 T = TypeVar("T")
+
+
+def at_exit(callback: Callable[[], object]) -> None:
+    """Run the callback when the interpreter exits, while threads and loops can still be used.
+
+    Callbacks of `atexit` come after `concurrent.futures` has closed its executors for good, and
+    removing a sandbox needs one. This hook is the one that `concurrent.futures` itself uses; the
+    last one registered runs first, so its module has to be imported before.
+    """
+    threading._register_atexit(callback)  # type: ignore[attr-defined]  # noqa: SLF001 - no public one
 
 
 class Portal:

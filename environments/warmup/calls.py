@@ -13,6 +13,7 @@ _CALL_SECONDS = 5.0
 _CALL_CPU_SECONDS = 0.25
 _TOTAL_SECONDS = 20.0
 _START_SECONDS = 20.0
+_MEMORY_BYTES = 256 << 20
 _RESULT_BYTES = 1 << 16
 _OUTPUT_BYTES = 2 << 20
 
@@ -48,6 +49,7 @@ async def call_each(
         "call_seconds": _CALL_SECONDS,
         "call_cpu_seconds": _CALL_CPU_SECONDS,
         "total_seconds": _TOTAL_SECONDS,
+        "memory_bytes": _MEMORY_BYTES,
         "result_bytes": _RESULT_BYTES,
     }
     result = await sandbox.exec(

@@ -8,6 +8,7 @@ called code does to this process or its output can make a wrong answer right.
 import contextlib
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -26,6 +27,7 @@ class Job:
         call_seconds: float,
         call_cpu_seconds: float,
         total_seconds: float,
+        memory_bytes: int,
         result_bytes: int,
     ) -> None:
         self.path = path
@@ -34,6 +36,7 @@ class Job:
         self.call_seconds = call_seconds
         self.call_cpu_seconds = call_cpu_seconds
         self.total_seconds = total_seconds
+        self.memory_bytes = memory_bytes
         self.result_bytes = result_bytes
 
 
@@ -79,6 +82,7 @@ def answer(job: Job, source: bytes, argument: object, writer: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
+    resource.setrlimit(resource.RLIMIT_AS, (job.memory_bytes, job.memory_bytes))
     signal.setitimer(signal.ITIMER_PROF, job.call_cpu_seconds)
     try:
         namespace: dict[str, object] = {"__name__": "solution"}

@@ -13,7 +13,7 @@ from gymsuite.adapters.functions import as_method
 from gymsuite.adapters.seats import Host, Seat
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError, UsageError
-from gymsuite.portal import LazyProvider
+from gymsuite.portal import LazyProvider, at_exit
 from gymsuite.registry import Registry
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.suite import default_cache
@@ -77,7 +77,9 @@ def environment_class(
     else:
         host = Host(environment, open_sandbox, None)
     made = type(_class_name(environment.id), (), _methods(environment, host))
-    weakref.finalize(made, host.close)  # also when the interpreter exits
+    finalizer = weakref.finalize(made, host.close)
+    finalizer.atexit = False  # that would be too late
+    at_exit(finalizer)
     return made
 
 

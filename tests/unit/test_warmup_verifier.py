@@ -144,7 +144,7 @@ def test_every_solution_passes(warmup: Environment, directories: Directories) ->
         assert (score.reward, score.passed) == (1.0, True), task.id
 
     async def check_some() -> None:
-        for task in warmup.tasks[::9]:
+        for task in warmup.tasks[::19]:
             await check(task)
 
     asyncio.run(check_some())
@@ -181,6 +181,7 @@ HALF = EVENS.replace("    return", "    if len(numbers) > 5:\n        {}\n    re
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
         "while True: pass",
         "return 'x' * 10**6",
+        "bytearray(10**10)",
         "return {1, 2}",
         "return float('nan')",
         "return len",
