@@ -88,6 +88,8 @@ def arguments(mounts: Mounts, server: Path, at: Callable[[Path], str], wish: Wis
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
         *_root(mounts, at),
         *("--proc", "/proc", "--dev", "/dev"),
+        # Not even of its own namespaces can a command change a setting.
+        *("--ro-bind", "/proc/sys", "/proc/sys"),
         *("--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
         *("--ro-bind", at(server), SERVER),
         # Its tmpfs has no size of its own, so nothing may be put there.

@@ -7,6 +7,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -31,9 +32,11 @@ class Scratch:
         return cls(path, lock)
 
     def close(self) -> None:
-        """Remove the directory."""
-        remove_tree(self.path)
-        os.close(self.lock)
+        """Remove the directory; what cannot be removed is left to the next process."""
+        with suppress(OSError):
+            remove_tree(self.path)
+        with suppress(OSError):
+            os.close(self.lock)
 
 
 def _identity(pid: int) -> str:

@@ -13,7 +13,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOMEBODY = str(pwd.getpwnam("nobody").pw_uid)
-SUITE = ("test_sandbox_contract_isolation.py", "test_sandbox_contract_files.py", "test_local.py")
+SUITE = (
+    "test_sandbox_contract_isolation.py",
+    "test_sandbox_contract_files.py",
+    "test_local.py",
+    "test_local_leftovers.py",
+)
 
 pytestmark = pytest.mark.local
 
