@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 
-END_SECONDS = 10.0
+END_SECONDS = 5.0
 _BUFFER_BYTES = 1 << 20
 _ERROR_BYTES = 4000
 
@@ -29,8 +29,8 @@ class SocketStream:
         await self._writer.drain()
 
     async def close(self) -> None:
-        """End both directions."""
-        self._writer.close()
+        """End both directions, also when the other end has stopped reading."""
+        self._writer.transport.abort()
         with suppress(OSError):
             await self._writer.wait_closed()
 

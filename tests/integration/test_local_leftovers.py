@@ -122,6 +122,23 @@ def test_nothing_is_left_of_a_sandbox_that_was_killed(
     assert_nothing_is_left(local_host, asyncio.run(main()))
 
 
+def test_a_sandbox_that_stands_still_is_ended_by_force(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    async def main() -> set[int]:
+        async with open_local(local_host, local_image, SPEC) as sandbox:
+            assert isinstance(sandbox, LocalSandbox)
+            processes = await busy(sandbox)
+            server = min(processes - {sandbox.pid})
+            os.kill(server, signal.SIGSTOP)
+            writing = asyncio.create_task(sandbox.write("large", bytes(20_000_000)))
+            await asyncio.sleep(0.1)
+            writing.cancel()
+            return processes
+
+    assert_nothing_is_left(local_host, asyncio.run(main()))
+
+
 def test_what_an_agent_left_cannot_keep_its_directory(
     local_host: LocalHost, local_image: Image
 ) -> None:
@@ -177,6 +194,7 @@ def test_an_owner_that_is_killed_leaves_no_process_and_its_directory_to_the_next
         owner.kill()
     assert_gone(processes)
     os.kill(heir, signal.SIGKILL)
+    assert_gone({heir})
     live = tmp_path / "live"
     assert len(list(live.iterdir())) == 1
     scratch = Scratch.make(live)
