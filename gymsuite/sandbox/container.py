@@ -21,6 +21,7 @@ from gymsuite.sandbox.differences import differences
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.engine import Capabilities, Wish
 from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.layers import lookup
 from gymsuite.sandbox.locks import exclusive
 from gymsuite.sandbox.owner import is_gone, this_process
 from gymsuite.sandbox.protocol import (
@@ -39,7 +40,7 @@ from gymsuite.types import SandboxSpec
 OWNER_LABEL = "gymsuite.owner"
 
 _START_SECONDS = 60.0
-_PREPARE_SECONDS = 10.0
+_PREPARE_SECONDS = 60.0
 _STARTS_PER_PROCESSOR = 2
 _OVER = frozenset({"exited", "dead"})
 
@@ -103,7 +104,7 @@ async def reap(engine: Engine) -> list[str]:
     found = await engine.containers(OWNER_LABEL)
     gone = [c.name for c in found if c.state in _OVER or is_gone(c.labels[OWNER_LABEL])]
     for name in gone:
-        await engine.remove(name)
+        await _remove(engine, name)
     return gone
 
 
@@ -198,6 +199,8 @@ class DockerSandbox:
 
     async def prepare(self) -> None:
         """Make the workdir, where the image has none."""
+        if lookup(self._image.layers, self._workdir) is not None:
+            return
         command = ["mkdir", "-p", self._workdir]
         result = await self._channel.exec(command, timeout=_PREPARE_SECONDS, env=self._env)
         if result.exit_code != 0:

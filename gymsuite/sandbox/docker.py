@@ -123,6 +123,7 @@ class Engine:
             return [
                 Container(str(one["Names"][0]).lstrip("/"), one["Labels"], str(one["State"]))
                 for one in found
+                if one["Names"]
             ]
 
         return await self._call("list containers", find)

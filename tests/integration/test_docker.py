@@ -71,11 +71,12 @@ def image(docker_roots: tuple[Path, ...]) -> Image:
 def mine(client: DockerClient) -> list[str]:
     """The containers that this process owns."""
     owner = f"{OWNER_LABEL}={this_process()}"
-    return [str(c.name) for c in client.containers.list(all=True, filters={"label": owner})]
+    found = client.api.containers(all=True, filters={"label": owner})
+    return [str(container["Names"]) for container in found]
 
 
 def is_there(client: DockerClient, name: str) -> bool:
-    return bool(client.containers.list(all=True, filters={"name": name}))
+    return bool(client.api.containers(all=True, filters={"name": name}))
 
 
 @contextlib.asynccontextmanager
@@ -249,9 +250,9 @@ def test_the_reaper_removes_a_dead_owners_container_and_spares_a_living_ones(
         assert not is_there(client, names[dead])
         assert is_there(client, names[this_process()])
     finally:
-        for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
-            if container.name in names.values():
-                container.remove(force=True)
+        for name in names.values():
+            if is_there(client, name):
+                client.api.remove_container(name, force=True)
 
 
 def test_an_image_that_the_engine_lost_is_a_sandbox_error(image: Image) -> None:
@@ -377,6 +378,15 @@ def test_processes_that_need_an_image_at_once_import_it_once(
     finally:
         for tag in tags:
             client.images.remove(tag)
+
+
+def test_a_workdir_that_the_image_has_not_is_made(docker: Provider) -> None:
+    async def main() -> str:
+        spec = SandboxSpec(image="fixture", workdir="/srv/new/place")
+        async with docker.open(spec) as sandbox:
+            return (await sandbox.exec("pwd", timeout=PATIENCE)).output
+
+    assert asyncio.run(main()) == "/srv/new/place\n"
 
 
 def test_sandboxes_started_together_are_all_there(

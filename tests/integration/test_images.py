@@ -258,7 +258,7 @@ def test_a_debian_image_is_the_same_in_both_providers(docker_roots: tuple[Path, 
     assert str(local[4]).startswith("pip ")
 
 
-@pytest.mark.local
+@pytest.mark.docker
 def test_a_provider_that_cannot_run_a_host_image_says_who_can(tmp_path: Path) -> None:
     async def main() -> None:
         async with open_provider("docker", image_roots=[tmp_path], cache=tmp_path) as provider:

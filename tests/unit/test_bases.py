@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gymsuite.errors import DefinitionError, UsageError
+from gymsuite.errors import DefinitionError, SandboxError, UsageError
 from gymsuite.sandbox.debian import Source, find_source, python_version
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
@@ -171,6 +171,26 @@ def test_a_provider_that_does_not_exist_is_told_which_one_was_meant(tmp_path: Pa
         asyncio.run(enter("dokcer"))
     with pytest.raises(UsageError, match="there are: local, local:debian, docker"):
         asyncio.run(enter("subprocess"))
+
+
+def test_a_machine_without_any_sandbox_is_told_both_reasons_and_ways_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    cache = tmp_path / "file"
+    cache.touch()
+
+    async def enter() -> None:
+        async with open_provider(None, image_roots=(), cache=cache):
+            pass
+
+    with pytest.raises(SandboxError) as caught:
+        asyncio.run(enter())
+    first, local, docker = str(caught.value).split("\n")
+    assert first == "no sandbox can be made on this machine"
+    assert local.startswith("  local: ")
+    assert docker.startswith("  docker: no Docker Engine answers: ")
+    assert "start it" in docker
 
 
 def test_an_owner_is_gone_only_when_that_is_certain() -> None:
