@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from gymsuite import Task
 from gymsuite.search import Document
+from gymsuite.search.invented import Words
 from gymsuite.verify.qa_typed import INSUFFICIENT
 
-from .names import Words
 from .pages import pages
 from .questions import ASKED, Asker, Question
 from .relations import RELATIONS

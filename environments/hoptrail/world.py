@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .names import Words
+from gymsuite.search.invented import Words
+
 from .relations import RELATIONS
 
 PROFESSIONS = (

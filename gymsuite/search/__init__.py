@@ -1,6 +1,6 @@
 """Search over a corpus of one's own: documents, an index, tools for agents, and what they cited."""
 
-from gymsuite.search.citations import CitationMarks, judge_citations
+from gymsuite.search.citations import CitationMarks, judge_citations, judge_quotes
 from gymsuite.search.corpus import Corpus
 from gymsuite.search.desk import Citation
 from gymsuite.search.documents import Document, read_documents
@@ -19,6 +19,7 @@ __all__ = [
     "Library",
     "Retriever",
     "judge_citations",
+    "judge_quotes",
     "read_documents",
     "replay_trail",
     "search_tools",

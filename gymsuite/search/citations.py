@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gymsuite.search.excerpts import words_of
+
 LOWEST_PRECISION = 2 / 3
 
 
@@ -32,3 +34,35 @@ def judge_citations(state: Mapping[str, Any], evidence: Sequence[Collection[str]
     recall = hit / len(evidence) if evidence else 0.0
     sound = bool(evidence) and hit == len(evidence) and precision >= LOWEST_PRECISION
     return CitationMarks(sound, precision, recall)
+
+
+def judge_quotes(
+    state: Mapping[str, Any], evidence: Mapping[str, str], barred: Collection[str] = ()
+) -> CitationMarks:
+    """Judge citations that must carry quotes.
+
+    Args:
+        state: What the episode's desk noted.
+        evidence: For each document that must be cited the words that its quote must hold. Only
+            quotes of opened documents count, literal and of 5 to 40 words.
+        barred: Documents that prove nothing any more; to cite one of them spoils the proof.
+    """
+    citations: Sequence[Mapping[str, Any]] = state.get("citations", ())
+    cited = {citation["document"] for citation in citations}
+    proved = {
+        citation["document"]
+        for citation in citations
+        if citation["opened"] and citation["quoted"] and _covers(citation, evidence)
+    }
+    precision = len(proved) / len(cited) if cited else 0.0
+    recall = len(proved) / len(evidence) if evidence else 0.0
+    whole = bool(evidence) and len(proved) == len(evidence)
+    sound = whole and precision >= LOWEST_PRECISION and not cited & set(barred)
+    return CitationMarks(sound, precision, recall)
+
+
+def _covers(citation: Mapping[str, Any], evidence: Mapping[str, str]) -> bool:
+    wanted = evidence.get(citation["document"])
+    if wanted is None:
+        return False
+    return f" {' '.join(words_of(wanted))} " in f" {citation['quote']} "

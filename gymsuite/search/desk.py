@@ -22,6 +22,7 @@ MOST_QUERY_CHARACTERS = 512
 MOST_RESULTS = 20
 _KEY = "gymsuite.search.desk"
 _ID_CHARACTERS = 8
+_LONGEST_NUMBER = 8
 _SHORTEST_QUOTE, _LONGEST_QUOTE = 5, 40
 
 Withheld = Callable[[Task], Collection[str]]
@@ -113,9 +114,9 @@ class Desk:
 
     def _resolve(self, reference: str) -> tuple[str, Document]:
         reference = reference.strip().strip("[]")
-        if reference[:1] == "#" and reference[1:].isdecimal():
+        if reference[:1] == "#" and reference[1:].isdecimal() and len(reference) < _LONGEST_NUMBER:
             names = list(self._shown)
-            number = int(reference[1:7])
+            number = int(reference[1:])
             if 1 <= number <= len(names):
                 return names[number - 1], self._shown[names[number - 1]]
         elif reference in self._shown:

@@ -1,4 +1,4 @@
-"""Invented words: pronounceable, of no language, and never the same one twice."""
+"""Invented words, for worlds that nobody has read about: pronounceable, never the same twice."""
 
 import random
 from collections.abc import Collection
