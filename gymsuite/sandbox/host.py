@@ -5,9 +5,7 @@ An allow-list, because a list of what to hide is never complete. Homes, /root, /
 Python that is found elsewhere than where it was installed finds the wrong libpython.
 """
 
-import os
 import platform
-import pwd
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -92,7 +90,7 @@ def _prefixes() -> list[Path]:
     """Where the interpreter was installed: its real place, and the name it knows that by."""
     prefix = Path(sys.base_prefix)
     found = [prefix.resolve(), prefix]
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    home = Path.home()
     if any(home.is_relative_to(path) for path in found):
         raise SandboxError(
             f"the host base would show {prefix}, where this Python is installed, to the sandbox,"
