@@ -1,0 +1,1 @@
+"""Foreign task formats, one to a module."""
