@@ -4,6 +4,7 @@ from gymsuite.search.citations import CitationMarks, judge_citations, judge_quot
 from gymsuite.search.corpus import Corpus
 from gymsuite.search.desk import Citation
 from gymsuite.search.documents import Document, read_documents
+from gymsuite.search.folder import open_folder
 from gymsuite.search.library import Library
 from gymsuite.search.retriever import Hit, Retriever
 from gymsuite.search.text_protocol import text_protocol
@@ -20,6 +21,7 @@ __all__ = [
     "Retriever",
     "judge_citations",
     "judge_quotes",
+    "open_folder",
     "read_documents",
     "replay_trail",
     "search_tools",

@@ -4,13 +4,14 @@ Words are indexed as they are and, with less weight, by their English stem. Docu
 order of their ids into one segment, so that equal scores have an order too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from gymsuite.errors import UsageError
 from gymsuite.search.corpus import Store, write_store
 from gymsuite.search.documents import Document
+from gymsuite.search.progress import Progress
 from gymsuite.search.retriever import Hit
 
 try:
@@ -20,9 +21,6 @@ except ImportError as error:
 
 LAYOUT = f"1-tantivy-{version('tantivy')}"
 """Names what an index folder looks like; another layout is another folder."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many documents are indexed, and of how many."""
 
 MOST_QUERY_CHARACTERS = 512
 _MOST_QUERY_WORDS = 64

@@ -11,12 +11,9 @@ from pathlib import Path
 
 from gymsuite.sandbox.locks import exclusive
 from gymsuite.search.corpus import Corpus, digest, ordered_lines
-from gymsuite.search.index import LAYOUT, Index, Progress, build_index
+from gymsuite.search.index import LAYOUT, Index, build_index
+from gymsuite.search.progress import Progress, silent
 from gymsuite.search.retriever import Retriever
-
-
-def _silent(_done: int, _total: int) -> None:
-    """Report nothing."""
 
 
 class Library:
@@ -27,7 +24,7 @@ class Library:
     """
 
     def __init__(
-        self, corpus: Corpus, cache: Callable[[], Path], *, progress: Progress = _silent
+        self, corpus: Corpus, cache: Callable[[], Path], *, progress: Progress = silent
     ) -> None:
         self.corpus = corpus
         self._cache = cache
