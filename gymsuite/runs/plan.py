@@ -9,6 +9,7 @@ from gymsuite.errors import UsageError
 from gymsuite.rollout import task_digest
 from gymsuite.runs.log import Key
 from gymsuite.types import Task
+from gymsuite.worlds.procedural import places
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,15 @@ def rollout_seed(seed: int, environment: str, task: str, repeat: int) -> int:
 
 
 def _choose(environment: Environment, count: int | None, split: str | None) -> Sequence[Task]:
-    tasks = [task for task in environment.tasks if split in {None, task.split}]
-    if not tasks:
-        splits = sorted({task.split for task in environment.tasks})
+    everything = places(environment.tasks)
+    there = [place for place in everything if split in {None, place.split}]
+    if not there:
+        splits = sorted({place.split for place in everything})
         raise UsageError(
             f"{environment.id} has no task in split {split!r}; its splits: {', '.join(splits)}"
         )
-    if count is None or count >= len(tasks):
-        return tasks
     by_hash = sorted(
-        tasks, key=lambda task: hashlib.sha256(f"{environment.id}|{task.id}".encode()).digest()
+        there, key=lambda place: hashlib.sha256(f"{environment.id}|{place.id}".encode()).digest()
     )
-    chosen = {task.id for task in by_hash[:count]}
-    return [task for task in tasks if task.id in chosen]
+    chosen = sorted(by_hash[:count])
+    return [environment.tasks[place.position] for place in chosen]

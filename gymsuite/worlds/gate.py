@@ -15,7 +15,8 @@ from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.tools import ToolError
 from gymsuite.types import Message, Score, Task, ToolCall
 from gymsuite.worlds.gold import Entity
-from gymsuite.worlds.server import Identifier, World, parameters, perform
+from gymsuite.worlds.server import World, parameters, perform
+from gymsuite.worlds.text import Identifier
 
 _RANDOM_CALLS = 200
 _RANDOM_REWARD = 0.05

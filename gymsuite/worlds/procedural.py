@@ -2,13 +2,21 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import NamedTuple, overload
 
 from gymsuite.errors import UsageError
 from gymsuite.types import Task
 
 Make = Callable[[str, int], Task]
 """`make(split, index)`: a pure function; its task's id is `split-index`."""
+
+
+class Place(NamedTuple):
+    """Which task it is, known without making it."""
+
+    position: int
+    split: str
+    id: str
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,12 @@ class Procedural(Sequence[Task]):
             self._made[key] = self.make(split, index)
         return self._made[key]
 
+    @property
+    def places(self) -> Sequence[Place]:
+        """All of them, none of them made."""
+        names = ((split, index) for split in self.splits for index in range(self.per_split))
+        return [Place(at, split, f"{split}-{index}") for at, (split, index) in enumerate(names)]
+
     def __len__(self) -> int:
         return self.per_split * len(self.splits)
 
@@ -54,3 +68,10 @@ class Procedural(Sequence[Task]):
 
     def __iter__(self) -> Iterator[Task]:
         return (self[number] for number in range(len(self)))
+
+
+def places(tasks: Sequence[Task]) -> Sequence[Place]:
+    """Where each task is, without making those that are made on demand."""
+    if isinstance(tasks, Procedural):
+        return tasks.places
+    return [Place(at, task.split, task.id) for at, task in enumerate(tasks)]

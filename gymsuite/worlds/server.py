@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, Protocol, get_type_hints
 
-from pydantic import Strict, StringConstraints
+from pydantic import Strict
 
 from gymsuite.tools import Context, Tool, ToolError
 from gymsuite.types import Task
@@ -20,9 +20,6 @@ SECONDS_PER_CALL = 60
 
 WorldTool = Callable[..., object]
 """`def name(state: State, argument: type, ...) -> JSON value`; its docstring describes it."""
-
-Identifier = Annotated[str, StringConstraints(strip_whitespace=True, to_upper=True, max_length=64)]
-"""An id as an agent may write it: case and the white space around it do not matter."""
 
 
 class Ended(NamedTuple):

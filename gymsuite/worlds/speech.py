@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from gymsuite.tools import Context, ToolError
 from gymsuite.types import Action, Message
 from gymsuite.worlds.server import OpenWorld, WorldTool
-from gymsuite.worlds.text import MOST_CHARACTERS, keepable
+from gymsuite.worlds.text import MOST_CHARACTERS
 
 Respond = Callable[[Context, Action], Awaitable[tuple[Message, ...] | None]]
 
@@ -25,4 +25,4 @@ def replies_of(listen: WorldTool, open_world: OpenWorld) -> Respond:
 
 
 def _said(text: str) -> str:
-    return keepable(text.replace("\0", "").encode(errors="replace").decode())[:MOST_CHARACTERS]
+    return text.replace("\0", "").encode(errors="replace").decode()[:MOST_CHARACTERS]

@@ -13,18 +13,19 @@ from gymsuite.worlds.state import State
 
 Voice = Mapping[str, Sequence[str]]
 """For each act several ways to say it. Acts: give, unknown, confirm, still_waiting, push_back,
-accept, thanks, next, repeat, leave; `{}` is where the slot's value or the request goes."""
+accept, thanks, next, repeat, as_written, leave; `{}` is where the value or the request goes."""
 
 
 class Request(Model):
     """One thing that the user wants.
 
-    It is over when a row of the world answers to one of `done`. `correction` is a change of mind:
+    `say` is empty for what the first message said already. It is over when a row of the world
+    answers to one of `done`. `correction` is a change of mind:
     said at the first contact, whatever the agent says. `instead` is what the user asks for when
     told that it cannot be; without it the user objects `push_backs` times.
     """
 
-    say: str
+    say: str = ""
     correction: str = ""
     done: tuple[Entity, ...]
     instead: str = ""
@@ -104,6 +105,9 @@ class _Tongue:
     def say(self, act: str, *values: str) -> str:
         return self._draws.choice(self._voice[act]).format(*values)
 
+    def ask(self, act: str, request: Request) -> str:
+        return self.say(act, request.say) if request.say else self.say("as_written")
+
 
 def _answer(state: State, script: Script, tongue: _Tongue, text: str) -> Utterance:
     mind = tongue.mind
@@ -115,7 +119,7 @@ def _answer(state: State, script: Script, tongue: _Tongue, text: str) -> Utteran
         return Utterance(tongue.say("thanks"), leaves=True)
     request = script.requests[mind.at]
     if mind.at > before:
-        return Utterance(tongue.say("next", request.say))
+        return Utterance(tongue.ask("next", request))
     if request.correction and not mind.corrected:
         mind.corrected = True
         return Utterance(" ".join((*_given(script, tongue, text), request.correction)))
@@ -145,7 +149,7 @@ def _help(script: Script, request: Request, tongue: _Tongue, text: str) -> str:
     if _CONFIRMS.search(text):
         return tongue.say("confirm")
     if "?" in text:
-        return tongue.say("repeat", request.say)
+        return tongue.ask("repeat", request)
     return tongue.say("still_waiting")
 
 

@@ -10,7 +10,7 @@ VOICE = {
     act: (f"{act}: {{}}",) if act in {"give", "next", "repeat"} else (act,)
     for act in (
         "give", "unknown", "confirm", "still_waiting", "push_back", "accept", "thanks", "next",
-        "repeat", "leave",
+        "repeat", "as_written", "leave",
     )
 }  # fmt: skip
 
@@ -86,6 +86,11 @@ def test_the_second_request_comes_when_the_first_is_over() -> None:
     assert say(state, script, "Done.") == Utterance("next: do J-2")
     state.update("jobs", "J-2", {"status": "done"})
     assert say(state, script, "Done.").leaves
+
+
+def test_what_was_written_at_first_is_not_said_again() -> None:
+    script, state = Script(requests=(Request(done=done("J-1")),)), world()
+    assert say(state, script, "Hm?").text == "as_written"
 
 
 def test_a_change_of_mind_comes_with_the_answer_to_a_question() -> None:

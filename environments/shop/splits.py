@@ -1,0 +1,14 @@
+"""What belongs to which split: names, values, templates and compositions are shared out."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SPLITS = ("train", "val", "test-iid", "test-ood")
+_SHARES = {"train": (0, 1, 2, 3), "val": (4,), "test-iid": (5,), "test-ood": (6, 7)}
+
+
+def share(split: str, items: Sequence[T]) -> tuple[T, ...]:
+    """The items that this split has, and no other: of each eight, four, one, one and two."""
+    return tuple(item for at, item in enumerate(items) if at % 8 in _SHARES[split])
