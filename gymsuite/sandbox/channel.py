@@ -66,7 +66,9 @@ class Channel:
         except _BROKEN as error:
             raise self._lose(_reason(error)) from error
         if version != wire.VERSION:
-            raise self._lose(f"speaks protocol {version}, not {wire.VERSION}: rebuild it")
+            raise self._lose(
+                f"speaks protocol {version}, not {wire.VERSION}: install gymsuite anew"
+            )
         self._run(self._demultiplex())
 
     async def exec(  # noqa: PLR0913 - the verb that everything is made of

@@ -13,7 +13,8 @@
 #include "tree.h"
 
 enum {
-    SECOND = 1000000,
+    OWN_TREE = 3000000, /* to end a command's own tree, before all others have to go with it */
+    GIVE_UP = 6000000,
     DRAIN = 50000,      /* for output still on its way when the command ends */
     KILL_EVERY = 2000,  /* between two rounds at a tree that will not die */
     LEFTOVERS = 64,
@@ -195,13 +196,13 @@ void job_pump(struct job *job) {
 static void enforce_stop(struct job *job) {
     int64_t since = now_us() - job->stopped;
     if (job->tree_gone) return;
-    if (!job->supervisor_gone && since < SECOND) {
+    if (!job->supervisor_gone && since < OWN_TREE) {
         kill(job->supervisor, SIGCONT);
         tree_kill(job->supervisor);
         return;
     }
     kill(-1, SIGKILL);
-    job->tree_gone = !tree_population() || since > 3 * SECOND;
+    job->tree_gone = !tree_population() || since > GIVE_UP;
 }
 
 static bool job_done(const struct job *job) {

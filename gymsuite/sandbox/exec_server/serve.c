@@ -19,7 +19,7 @@
 #include "supervise.h"
 #include "tree.h"
 
-enum { FIXED = 3, PATIENCE_US = 3000000, TICK_US = 2000 };
+enum { FIXED = 3, PATIENCE_US = 8000000, TICK_US = 2000 };
 
 /* A KILL_ALL is answered when PID 1 is alone, or when patience runs out. */
 struct clearing {
