@@ -11,7 +11,6 @@ from pathlib import Path
 
 from gymsuite.sandbox.locks import exclusive
 from gymsuite.search.corpus import Corpus, digest, ordered_lines
-from gymsuite.search.index import LAYOUT, Index, build_index
 from gymsuite.search.progress import Progress, silent
 from gymsuite.search.retriever import Retriever
 
@@ -29,18 +28,23 @@ class Library:
         self.corpus = corpus
         self._cache = cache
         self._progress = progress
-        self._index: Index | None = None
+        self._retriever: Retriever | None = None
 
     async def open(self) -> Retriever:
         """The retriever over the corpus, built now if this machine has none yet.
 
-        Raises `DefinitionError` for a corpus that is broken or not the one that was pinned.
+        Raises `DefinitionError` for a corpus that is broken or not the one that was pinned, and
+        `UsageError` where the extra `search` is not installed.
         """
-        if self._index is None:
-            self._index = Index(await self._folder())
-        return self._index
+        if self._retriever is None:
+            from gymsuite.search.index import Index  # noqa: PLC0415 - needs the extra `search`
+
+            self._retriever = Index(await self._folder())
+        return self._retriever
 
     async def _folder(self) -> Path:
+        from gymsuite.search.index import LAYOUT  # noqa: PLC0415 - as above
+
         root = self._cache() / "search"
         lines: list[bytes] | None = None
         key = self.corpus.digest
@@ -64,6 +68,8 @@ class Library:
 
 def _build(folder: Path, lines: list[bytes], progress: Progress) -> None:
     """Build aside and rename, so that a folder that exists is whole."""
+    from gymsuite.search.index import build_index  # noqa: PLC0415 - as above
+
     aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}")
     aside.mkdir(parents=True)
     try:

@@ -16,6 +16,10 @@ class Hit(NamedTuple):
 class Retriever(Protocol):
     """Finds documents. The same query gets the same hits in the same order, always."""
 
+    def __len__(self) -> int:
+        """How many documents there are."""
+        ...
+
     async def search(self, query: str, limit: int) -> Sequence[Hit]:
         """The best hits, best first; equal scores by id. Nothing to search for finds nothing."""
         ...

@@ -67,8 +67,8 @@ class _Search(Model):
     limit: int = Field(default=10, ge=1, le=MOST_RESULTS)
 
 
-def retrieval_app(retriever: Retriever, *, documents: int | None = None) -> Starlette:
-    """The server over one retriever; `documents` is what /health says of its size."""
+def retrieval_app(retriever: Retriever) -> Starlette:
+    """The server over one retriever."""
 
     async def retrieve(body: Mapping[str, Any], packed: bool) -> Mapping[str, Any]:  # noqa: FBT001 - of the wire
         queries, single = _queries(body)
@@ -106,7 +106,7 @@ def retrieval_app(retriever: Retriever, *, documents: int | None = None) -> Star
         return {"matches": [{"page": page, "text": text} for page, text in found]}
 
     async def health(_: Request) -> Response:
-        return _encode({"status": "ok", "documents": documents}, packed=False)
+        return _encode({"status": "ok", "documents": len(retriever)}, packed=False)
 
     return Starlette(
         routes=[

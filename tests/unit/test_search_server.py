@@ -25,6 +25,9 @@ DOCS = [
 class Broken:
     """A retriever that raises."""
 
+    def __len__(self) -> int:
+        return 0
+
     async def search(self, query: str, limit: int) -> Sequence[Hit]:
         raise OSError("the disk is gone")
 
@@ -40,7 +43,7 @@ def served(retriever: Retriever) -> Iterator[tuple[str, int]]:
     end = asyncio.Event()
 
     async def run() -> None:
-        async with open_server(retrieval_app(retriever, documents=3)) as address:
+        async with open_server(retrieval_app(retriever)) as address:
             addresses.append(address)
             ready.set()
             await end.wait()

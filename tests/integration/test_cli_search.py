@@ -1,0 +1,61 @@
+"""`gymsuite search`: a folder of one's own, searchable with one command."""
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import gymsuite
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "birds.md").write_text("# Birds\nThe grey heron nests by the weir.\n")
+    (docs / "mill.html").write_text("<title>The [mill]</title><p>It grinds corn.")
+    return docs
+
+
+def test_one_command_indexes_and_the_next_finds(folder: Path, tmp_path: Path) -> None:
+    cache = ("--cache", tmp_path / "cache")
+    done = gymsuite("search", "index", folder, *cache, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 documents are searchable" in done.stdout
+    found = gymsuite("search", "query", folder, "heron", "nests", *cache, cwd=tmp_path)
+    assert "birds.md" in found.stdout
+    assert "[mill]" in gymsuite("search", "query", folder, "corn", *cache, cwd=tmp_path).stdout
+    none = gymsuite("search", "query", folder, "zebra", *cache, cwd=tmp_path)
+    assert "nothing found" in none.stdout
+
+
+def test_hits_as_json_are_one_object(folder: Path, tmp_path: Path) -> None:
+    cache = ("--cache", tmp_path / "cache")
+    done = gymsuite("search", "query", folder, "corn", "--json", *cache, cwd=tmp_path)
+    assert [hit["id"] for hit in json.loads(done.stdout)["hits"]] == ["mill.html"]
+
+
+def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    done = gymsuite("search", "index", tmp_path / "none", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "neither a folder nor a corpus file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_is_served_until_interrupted(folder: Path, tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("gymsuite")
+    command = [str(program), "search", "serve", str(folder), "--port", "0"]
+    command += ["--cache", str(tmp_path / "cache")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        body = json.dumps({"query": "heron", "topk": 1}).encode()
+        request = urllib.request.Request(address, body, {"content-type": "application/json"})  # noqa: S310 - loopback
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - loopback
+            assert json.load(response)["result"][0][0]["id"] == "birds.md"
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) in (130, 143)
