@@ -40,6 +40,7 @@ from gymsuite.types import SandboxSpec
 OWNER_LABEL = "gymsuite.owner"
 
 _START_SECONDS = 60.0
+_GRACE_SECONDS = 30.0
 _PREPARE_SECONDS = 60.0
 _STARTS_PER_PROCESSOR = 2
 _OVER = frozenset({"exited", "dead"})
@@ -141,7 +142,8 @@ async def _start(host: DockerHost, image: Image, spec: SandboxSpec, name: str) -
         )
     )
     stream = await AttachStream.open(connection)
-    channel = Channel(stream)
+    # The exec server shares its processors with what it runs, by the container's CPU limit.
+    channel = Channel(stream, grace=_GRACE_SECONDS)
     try:
         await channel.open(within=_START_SECONDS)
     except SandboxDead as error:
