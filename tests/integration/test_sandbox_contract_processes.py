@@ -118,7 +118,8 @@ def test_a_command_that_kills_all_it_can_leaves_the_sandbox_usable(
         return first, await sandbox.exec("echo alive", timeout=PATIENCE)
 
     first, after = in_sandbox(body)
-    assert first.exit_code == 7 or first.timed_out
+    # Without its supervisor it is ended, unless it is the first to end.
+    assert first.exit_code in {7, 128 + 9} or first.timed_out
     assert after.stdout == b"alive\n"
 
 
