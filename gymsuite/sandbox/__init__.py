@@ -1,0 +1,1 @@
+"""Isolated places where commands run: their images, their providers, and the way into them."""
