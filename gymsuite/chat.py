@@ -216,7 +216,8 @@ class ChatClient:
         except ValueError:
             return unreadable(data)
         if message.extra["finish_reason"] == "length" and not (message.text or message.tool_calls):
-            raise Truncated("the model used up its tokens before it said anything")
+            reason = "the model used up its tokens before it said anything"
+            raise Truncated(reason, action=message)
         return message
 
     def _unreachable(self, error: Exception) -> Problem:

@@ -76,4 +76,11 @@ class AgentError(InfrastructureError):
 
 
 class Truncated(GymsuiteError):  # noqa: N818 - an outcome rather than an error
-    """Raised by an agent whose own budget is used up, such as its model's context length."""
+    """Raised by an agent whose own budget is used up, such as its model's context length.
+
+    `action` is a `Message` that the budget cut off: recorded and paid for, but never carried out.
+    """
+
+    def __init__(self, message: str = "", *, action: object = None) -> None:
+        super().__init__(message)
+        self.action = action

@@ -143,13 +143,19 @@ class _Recorder:
         try:
             action = await self._act(agent, observation)
         except Truncated as reason:
+            self._acting = False
+            if isinstance(reason.action, Message):
+                self._note(reason.action)
             return await self.episode.truncate(str(reason) or "agent budget")
         if action is None:
             return await self.episode.truncate("episode_seconds")
+        self._note(action)
+        return await self.episode.step(action)
+
+    def _note(self, action: Action) -> None:
         self.messages.append(action)
         if action.usage is not None:
             self._tokens.append(action.usage)
-        return await self.episode.step(action)
 
     async def _act(self, agent: Agent, observation: Observation) -> Action | None:
         """The agent's next action, or None when the episode's time ran out first."""

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from gymsuite.agents.source import AgentOptions, AgentSource
 from gymsuite.chat import ChatClient, ChatSettings, open_chat
-from gymsuite.errors import UsageError
+from gymsuite.errors import Truncated, UsageError
 from gymsuite.types import Action, Message, Observation, ToolSchema
 
 
@@ -29,10 +29,15 @@ class OpenAIAgent:
         self._tools: Sequence[ToolSchema] = ()
 
     async def act(self, observation: Observation) -> Action:
-        """Ask the model; raises what `ChatClient.complete` raises."""
+        """Ask the model; raises what `ChatClient.complete` raises.
+
+        Raises `Truncated` for text that a limit cut off, too: half an answer is not an answer.
+        """
         self._tools = observation.tools or self._tools
         self._history.extend(observation.messages)
         action = await self._client.complete(self._history, self._tools)
+        if action.extra["finish_reason"] == "length" and not action.tool_calls:
+            raise Truncated("the model's answer was cut off by its limit of tokens", action=action)
         self._history.append(action)
         return action
 

@@ -25,7 +25,10 @@ def open_recordings(path: Path) -> Recorded:
         offset = offsets.get(Key(environment, task, repeat))
         if offset is None:
             raise UsageError(f"{path} has no rollout of {environment}, task {task!r}, #{repeat}")
-        messages = read_rollout(directory.rollouts, offset).messages
+        rollout = read_rollout(directory.rollouts, offset)
+        messages = rollout.messages
+        if rollout.truncated and messages and not messages[-1].tool_calls:
+            messages = messages[:-1]  # cut off while it was said, and never carried out
         return [message for message in messages if message.role == "assistant"]
 
     return recorded

@@ -152,6 +152,16 @@ def test_a_replay_scores_what_the_run_scored(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["solved"] == 5
 
 
+def test_a_replay_does_not_finish_an_answer_that_was_cut_off(tmp_path: Path) -> None:
+    with serve(lambda *_: completion("yes", finish_reason="length")) as server:
+        model = ["--model", "m", "--base-url", server.base_url]
+        first = _eval(tmp_path, "-a", "openai", *model, "--json", "--out", "first")
+    again = _eval(tmp_path, "-a", "replay", "--replay", "first", "--json", "--out", "again")
+    for done in (first, again):
+        report = json.loads(done.stdout)
+        assert (report["solved"], report["scored"], report["failures"]) == (0, 12, 0)
+
+
 def _start(folder: Path, *arguments: str, seconds: float) -> subprocess.Popen[str]:
     registry = make_suite(folder)
     line = command("eval", "test/yes-v1", "-a", "oracle", "-k", "4", "-c", "4", *arguments)

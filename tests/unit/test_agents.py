@@ -173,6 +173,18 @@ def test_a_full_context_truncates_and_is_scored(environment: Environment, provid
     assert record.score is not None
 
 
+def test_half_an_answer_is_not_an_answer(environment: Environment, provider: Any) -> None:
+    with serve(lambda *_: completion("The answer", finish_reason="length")) as server:
+        options = AgentOptions(base_url=server.base_url, model="m")
+        record = _play(environment, provider, "openai", options=options)
+    assert "cut off" in record.truncation
+    assert record.messages[-1].text == "The answer"
+    assert (record.usage.model_calls, record.usage.output_tokens) == (1, 2)
+    assert record.score is not None
+    assert record.submission is not None
+    assert record.submission.answer == ""
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

@@ -15,10 +15,12 @@ from gymsuite import (
     Sandbox,
     SandboxDead,
     SandboxSpec,
+    Score,
     Task,
     TokenUsage,
     ToolCall,
     Truncated,
+    VerifierError,
     rollout,
 )
 from gymsuite.rollout import rollout_id, task_digest
@@ -102,6 +104,32 @@ def test_an_agent_out_of_budget_is_truncated_and_scored(
     assert record.score is not None
     assert record.score.reward == 1.0
     assert (record.truncated, record.truncation) == (True, "context length")
+
+
+def test_an_action_that_a_budget_cut_off_is_recorded_and_paid_for_but_not_carried_out(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    tokens = TokenUsage(input_tokens=10, output_tokens=3)
+    cut = Message(role="assistant", content="The answer is", usage=tokens)
+    agent = Script(say(WRITE), Truncated("out of tokens", action=cut))
+    record = asyncio.run(rollout(environment, environment.tasks[0], lambda _: agent, provider.open))
+    assert (record.truncation, record.messages[-1]) == ("out of tokens", cut)
+    assert (record.usage.model_calls, record.usage.output_tokens) == (1, 3)
+    assert record.submission is not None
+    assert record.submission.answer == ""
+
+
+def test_what_breaks_after_a_truncation_is_not_the_agents_stage(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    async def verify(*_: object) -> Score:
+        raise VerifierError("broken")
+
+    broken = replace(environment, verifier=verify)
+    agent = Script(Truncated("context length"))
+    record = asyncio.run(rollout(broken, broken.tasks[0], lambda _: agent, provider.open))
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.stage) == ("verifier", "verify")
 
 
 def test_an_agent_that_never_answers_is_truncated_by_the_episodes_limit(
