@@ -1,0 +1,1 @@
+"""Models small enough to be served on any machine: where they come from, and their server."""
