@@ -1,8 +1,10 @@
-"""A corpus on disk: canonical lines in the order of their ids, read through a memory map."""
+"""A corpus on disk: canonical lines in the order of their ids, and where each begins."""
 
 import hashlib
 import json
 import mmap
+import os
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -76,11 +78,17 @@ def write_store(folder: Path, lines: Iterable[bytes]) -> None:
 
 
 class Store:
-    """Documents by number or id, from a folder that `write_store` filled."""
+    """Documents by number or id, from a folder that `write_store` filled.
+
+    Documents are read, not mapped: what was read once would stay in this process's memory.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._lines = _map(folder / DOCUMENTS)
-        self._offsets = memoryview(_map(folder / OFFSETS)).cast("Q")
+        self._descriptor = os.open(folder / DOCUMENTS, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._descriptor)
+        with (folder / OFFSETS).open("rb") as file:
+            offsets = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._offsets = memoryview(offsets).cast("Q")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -90,8 +98,8 @@ class Store:
 
     def row(self, number: int) -> Mapping[str, Any]:
         """A document's fields, those that are empty left out."""
-        line = self._lines[self._offsets[number] : self._offsets[number + 1]]
-        row: dict[str, Any] = json.loads(line)
+        start, end = self._offsets[number], self._offsets[number + 1]
+        row: dict[str, Any] = json.loads(os.pread(self._descriptor, end - start, start))
         return row
 
     def number(self, document_id: str) -> int | None:
@@ -104,8 +112,3 @@ class Store:
             else:
                 high = middle
         return low if low < len(self) and self.row(low)["id"] == document_id else None
-
-
-def _map(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

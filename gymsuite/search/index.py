@@ -4,6 +4,7 @@ Words are indexed as they are and, with less weight, by their English stem. Docu
 order of their ids into one segment, so that equal scores have an order too.
 """
 
+import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -89,8 +90,8 @@ def build_index(folder: Path, lines: Sequence[bytes], progress: Progress) -> Non
     heap = _HEAP_PER_BYTE * sum(map(len, lines))
     writer = index.writer(min(max(heap, _SMALLEST_HEAP_BYTES), _LARGEST_HEAP_BYTES), 1)
     for number, line in enumerate(lines):
-        document = Document.model_validate_json(line)
-        text = f"{document.title}\n{document.text}"
+        row = json.loads(line)
+        text = f"{row.get('title', '')}\n{row['text']}"
         writer.add_document(tantivy.Document(words=text, stems=text))
         if number % _REPORT_EVERY == 0:
             progress(number, len(lines))
