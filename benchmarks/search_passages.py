@@ -15,8 +15,8 @@ from pathlib import Path
 WORDS, FEWEST = 100, 25
 PACKAGES = (
     r"python3\.[0-9]+-doc", "perl-doc", r"linux-doc-[0-9].*", r"postgresql-doc-[0-9]+",
-    "python-django-doc", "apache2-doc", "git-doc", "sqlite3-doc", "manpages", "manpages-dev", "dict-gcide",
-    "dict-foldoc", "debian-policy", "nodejs-doc",
+    "python-django-doc", "apache2-doc", "git-doc", "sqlite3-doc", "manpages", "manpages-dev",
+    "dict-gcide", "dict-foldoc", "debian-policy", "nodejs-doc",
 )  # fmt: skip
 _DROPPED = re.compile(r"(?is)<(script|style|head|nav)\b.*?</\1>")
 _TAG = re.compile(r"(?s)<[^>]+>")
