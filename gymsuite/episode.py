@@ -9,7 +9,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from gymsuite.environment import Environment
-from gymsuite.errors import DeadlineError, DefinitionError, GymsuiteError, SandboxDead, UsageError
+from gymsuite.errors import (
+    DeadlineError,
+    DefinitionError,
+    GymsuiteError,
+    PathRefused,
+    SandboxDead,
+    UsageError,
+)
 from gymsuite.sandbox.lazy import LazySandbox
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
 from gymsuite.tools import Context
@@ -199,10 +206,7 @@ class Episode:
         seconds = context.limits.reset_seconds
         try:
             async with asyncio.timeout(seconds):
-                submission = Submission()
-                if self.environment.collect is not None:
-                    with self._authors("collect"):
-                        submission = await self.environment.collect(context.task, self._sandbox)
+                submission = await self._collected(context.task)
                 if context.harvest is not None:
                     with self._authors("harvest"):
                         left = {**submission.state, **await context.harvest()}
@@ -216,6 +220,17 @@ class Episode:
             await self._stack.aclose()
         answer = submission.answer or context.answer or text
         return submission.model_copy(update={"answer": answer})
+
+    async def _collected(self, task: Task) -> Submission:
+        """What the environment collects; what an agent made unreadable was not handed in."""
+        collect = self.environment.collect
+        if collect is None:
+            return Submission()
+        try:
+            with self._authors("collect"):
+                return await collect(task, self._sandbox)
+        except PathRefused as refusal:
+            return Submission(state={"refused": str(refusal)})
 
     async def _open_prepared(self) -> Sandbox:
         context = self._context

@@ -4,7 +4,7 @@
     * `UsageError`: the caller broke the protocol (step before reset, an unknown id).
     * `DefinitionError`: an author's registry.yaml, task, image or environment.py is wrong.
     * `InfrastructureError`: the world broke. Retried within a budget, never scored.
-        * `SandboxError`, with `SandboxDead` for one that was alive
+        * `SandboxError`, with `SandboxDead` for one that was alive, and `PathRefused`
         * `ModelError`
         * `VerifierError`
         * `DeadlineError`
@@ -49,6 +49,13 @@ class SandboxError(InfrastructureError):
 
 class SandboxDead(SandboxError):  # noqa: N818 - a state, read as "the sandbox is dead"
     """A live sandbox was lost: its channel closed, broke the protocol, or fell silent."""
+
+
+class PathRefused(SandboxError):  # noqa: N818 - an answer rather than an error
+    """A live sandbox refused one path: it is a directory, too large, read-only and so on.
+
+    Where an agent chose the path, or what lies there, this is the agent's doing.
+    """
 
 
 class ModelError(InfrastructureError):

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from gymsuite.errors import DefinitionError, GymsuiteError
+from gymsuite.errors import DefinitionError, GymsuiteError, PathRefused
 from gymsuite.sandbox.protocol import Sandbox
 from gymsuite.types import Limits, Message, Task, ToolCall, ToolSchema
 
@@ -148,6 +148,8 @@ class Toolbox:
     async def call(self, call: ToolCall, context: Context) -> Message:
         """Run one call. The agent's mistakes come back to it as the tool's reply.
 
+        So does the refusal of a path: a tool touches those that the agent chose or made.
+
         Raises `InfrastructureError` when the world broke and `DefinitionError` when the tool did.
         """
         return Message(role="tool", tool_call_id=call.id, content=await self._reply(call, context))
@@ -166,7 +168,7 @@ class Toolbox:
             return f"error: bad arguments for {call.name!r}: {_complaints(error)}"
         try:
             reply = await tool(context, **dict(arguments))
-        except ToolError as error:
+        except (ToolError, PathRefused) as error:
             return f"error: {error}"
         except GymsuiteError:
             raise

@@ -8,8 +8,6 @@ from gymsuite import (
     Context,
     OpenSandbox,
     Sandbox,
-    SandboxDead,
-    SandboxError,
     SandboxSpec,
     Score,
     Submission,
@@ -35,12 +33,7 @@ async def write_solution(
     data = code.encode(errors="replace")
     if len(data) > _SOURCE_BYTES:
         raise ToolError(f"{len(data)} bytes are too many for one function; {_SOURCE_BYTES} are not")
-    try:
-        await context.sandbox.write(FILE, data)
-    except SandboxDead:
-        raise
-    except SandboxError as error:  # what ran here before may have put a directory in its place
-        raise ToolError(f"{FILE} could not be written: {error}") from error
+    await context.sandbox.write(FILE, data)
     return f"wrote {FILE} ({len(data)} bytes)"
 
 

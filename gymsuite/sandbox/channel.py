@@ -5,12 +5,13 @@ later one raises, with the reason: a lost command is never an empty result.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import count
 from typing import Protocol, TypeVar
 
-from gymsuite.errors import SandboxDead, SandboxError
+from gymsuite.errors import PathRefused, SandboxDead, SandboxError
 from gymsuite.sandbox import wire
 from gymsuite.sandbox.protocol import (
     DEFAULT_FILE_BYTES,
@@ -23,6 +24,9 @@ from gymsuite.sandbox.wire import Found, MalformedError, ReadStatus, Reply, Requ
 GRACE_SECONDS = 10.0
 FILE_SECONDS = 60.0
 _NOT_RUNNABLE = 126
+_MACHINE_IS_SICK = frozenset(
+    (errno.EIO, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+)
 _BROKEN = (MalformedError, EOFError, OSError)
 _Answer = asyncio.Future[Reply | None]
 T = TypeVar("T")
@@ -101,9 +105,9 @@ class Channel:
         reply = await self._call(Request.READ, payload, within=FILE_SECONDS)
         status, error, data = self._parsed(wire.read_result, reply)
         if status is ReadStatus.TOO_LARGE:
-            raise SandboxError(f"{path} is larger than {limit} bytes", retryable=False)
+            raise PathRefused(f"{path} is larger than {limit} bytes", retryable=False)
         if status is ReadStatus.FAILED:
-            raise SandboxError(f"cannot read {path}: {os.strerror(error)}", retryable=False)
+            raise _refusal(f"cannot read {path}", error)
         return data if status is ReadStatus.OK else None
 
     async def state(self, path: str, *, max_bytes: int) -> Found:
@@ -118,7 +122,7 @@ class Channel:
         head = wire.number(mode) + wire.text(path)
         reply = await self._call(Request.WRITE, head, data, within=FILE_SECONDS)
         if error := self._parsed(wire.errno_result, reply):
-            raise SandboxError(f"cannot write {path}: {os.strerror(error)}")
+            raise _refusal(f"cannot write {path}", error)
 
     async def stats(self) -> SandboxStats:
         """What all commands together have used."""
@@ -237,6 +241,14 @@ class Channel:
 
 def _milliseconds(seconds: float) -> int:
     return max(1, round(min(seconds, wire.MAX_SECONDS) * 1000))
+
+
+def _refusal(what: str, error: int) -> SandboxError:
+    """Tell what a path does not allow from what the machine cannot do."""
+    message = f"{what}: {os.strerror(error)}"
+    if error in _MACHINE_IS_SICK:
+        return SandboxError(message)
+    return PathRefused(message, retryable=False)
 
 
 def _reason(error: Exception) -> str:

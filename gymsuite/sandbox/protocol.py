@@ -90,12 +90,15 @@ class Sandbox(Protocol):
     async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
         """Return a file's bytes, or None if there is no such regular file.
 
-        Relative paths are below the workdir. Raises `SandboxError` if it is larger.
+        Relative paths are below the workdir. Raises `PathRefused` if it is larger.
         """
         ...
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
-        """Write a file, making its parent directories."""
+        """Write a file, making its parent directories.
+
+        Raises `PathRefused` where there can be no such file: in place of a directory, say.
+        """
         ...
 
     async def changes(self, root: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> Changes:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from gymsuite import Sandbox, SandboxError
-from gymsuite.errors import SandboxDead
+from gymsuite import PathRefused, Sandbox
 from gymsuite.sandbox.protocol import Change, Changes, FileState
 
 from .conftest import InSandbox
@@ -94,9 +93,8 @@ def test_a_link_leads_nowhere_but_within_the_sandbox(in_sandbox: InSandbox, tmp_
 
 def test_a_file_larger_than_asked_for_raises_and_the_sandbox_lives(in_sandbox: InSandbox) -> None:
     async def body(sandbox: Sandbox) -> Any:
-        with pytest.raises(SandboxError, match="larger than 5 bytes") as error:
+        with pytest.raises(PathRefused, match="larger than 5 bytes"):
             await sandbox.read("plain.txt", max_bytes=5)
-        assert not isinstance(error.value, SandboxDead)
         return await sandbox.read("plain.txt", max_bytes=6)
 
     assert in_sandbox(body) == b"plain\n"
@@ -108,9 +106,8 @@ def test_a_write_that_cannot_be_says_why_and_the_sandbox_lives(
 ) -> None:
     async def body(sandbox: Sandbox) -> Any:
         await sandbox.exec("mkfifo fifo", timeout=PATIENCE)
-        with pytest.raises(SandboxError, match="cannot write") as error:
+        with pytest.raises(PathRefused, match="cannot write"):
             await asyncio.wait_for(sandbox.write(path, b"x"), PATIENCE)
-        assert not isinstance(error.value, SandboxDead)
         return await sandbox.exec("echo alive", timeout=PATIENCE)
 
     assert in_sandbox(body).stdout == b"alive\n"

@@ -15,6 +15,7 @@ from gymsuite import (
     Message,
     Observation,
     OpenSandbox,
+    PathRefused,
     Sandbox,
     SandboxError,
     SandboxSpec,
@@ -173,6 +174,18 @@ def test_a_slow_prepare_is_a_failure(environment: Environment, provider: FakePro
     with pytest.raises(DeadlineError, match="preparing"):
         play(slow, provider.open, say(WRITE))
     assert provider.opened[0].closed
+
+
+def test_what_an_agent_made_unreadable_was_not_handed_in(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    async def collect(task: Task, sandbox: Sandbox) -> Submission:
+        raise PathRefused("answer.txt is larger than 1000 bytes")
+
+    _, steps, episode = play(replace(environment, collect=collect), provider.open, say(SUBMIT))
+    assert steps[-1].reward == 0.0
+    assert episode.submission is not None
+    assert "larger" in episode.submission.state["refused"]
 
 
 def test_the_caller_is_told_about_misuse(environment: Environment, provider: FakeProvider) -> None:

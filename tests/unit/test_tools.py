@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 
-from gymsuite import Context, DefinitionError, Limits, Task, ToolCall, ToolError, bash, edit, submit
+from gymsuite import (
+    Context,
+    DefinitionError,
+    Limits,
+    PathRefused,
+    Task,
+    ToolCall,
+    ToolError,
+    bash,
+    edit,
+    submit,
+)
 from gymsuite.sampling import sample_action
 from gymsuite.tools import Toolbox
 
@@ -108,6 +119,15 @@ def test_a_bug_in_a_tool_is_the_authors_fault() -> None:
         asyncio.run(box.call(ToolCall(name="broken"), make_context()))
     said = asyncio.run(box.call(ToolCall(name="careful"), make_context())).text
     assert said == "error: no such room"
+
+
+def test_a_path_that_the_sandbox_refuses_is_an_observation() -> None:
+    class Refusing(FakeSandbox):
+        async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+            raise PathRefused(f"cannot write {path}: Is a directory")
+
+    said = reply("edit", {"path": "src", "old": "", "new": "x"}, make_context(Refusing()))
+    assert said == "error: cannot write src: Is a directory"
 
 
 def test_a_tool_without_a_schema_is_refused() -> None:

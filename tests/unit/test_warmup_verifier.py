@@ -16,10 +16,10 @@ from gymsuite import (
     Episode,
     ExecResult,
     Message,
+    PathRefused,
     Registry,
     Sandbox,
     SandboxDead,
-    SandboxError,
     SandboxSpec,
     Score,
     Submission,
@@ -76,7 +76,7 @@ class Directory:
         try:
             (self.root / path).write_bytes(data)
         except OSError as error:
-            raise SandboxError(str(error)) from error
+            raise PathRefused(str(error)) from error
 
     async def changes(self, root: str, *, max_bytes: int = 1 << 20) -> Changes:
         files = [path for path in sorted(self.root.iterdir()) if path.is_file()]
