@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox import packages
 from gymsuite.sandbox.base import Base, write_accounts
 
 _PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -38,7 +39,8 @@ def host_base() -> Base:
     programs = [Path("/", name) for name in _PROGRAMS if name not in links]
     files = [Path("/etc", name) for name in _ETC]
     binds = _outermost([path for path in [*programs, *files, *prefixes] if path.exists()])
-    hides = tuple(_packages(prefixes))
+    own = [Path("/usr"), Path("/usr/local"), *(prefix.resolve() for prefix in prefixes)]
+    hides = _outermost([*packages.installed(own), *packages.bundled()])
     version = platform.python_version()
     paths = map(str, [*binds, *hides])
 
@@ -98,17 +100,6 @@ def _prefixes() -> list[Path]:
             retryable=False,
         )
     return found
-
-
-def _packages(prefixes: Sequence[Path]) -> Iterator[Path]:
-    """Yield where this machine keeps installed Python packages.
-
-    They vary from one machine to the next, and may hold what a task is about.
-    """
-    roots = {Path("/usr"), Path("/usr/local"), *(prefix.resolve() for prefix in prefixes)}
-    for root in sorted(roots):
-        for name in ("site-packages", "dist-packages"):
-            yield from sorted(root.glob(f"lib*/python3*/{name}"))
 
 
 def _interpreter(prefixes: Sequence[Path]) -> Path:
