@@ -22,6 +22,7 @@ from gymsuite.cli.options import (
 )
 from gymsuite.cli.outcome import play_and_present
 from gymsuite.errors import UsageError
+from gymsuite.models.catalog import MODELS
 from gymsuite.runs.evaluate import Request
 from gymsuite.runs.recordings import open_recordings
 from gymsuite.runs.sandboxes import SandboxSource
@@ -147,6 +148,11 @@ def evaluate(
     """Play tasks with an agent, and score what it leaves behind."""
     if resume and out is None:
         raise UsageError("--resume goes on with a run: name its directory with --out DIR")
+    if agent == "openai" and model in MODELS and not base_url:
+        raise UsageError(
+            f"--model {model} is served on this machine: run `gymsuite models serve {model}` in "
+            "another terminal, and give the --base-url that it prints"
+        )
     where = out or default_out(agent, environments)
     request = Request(
         environments=environments,

@@ -19,12 +19,11 @@ from gymsuite.errors import UsageError
 from gymsuite.models.catalog import MODELS, LocalModel, find
 from gymsuite.models.fetch import Report, fetch, is_whole
 from gymsuite.models.server import ModelServer, check, open_server
-from gymsuite.models.settings import ServerSettings
+from gymsuite.models.settings import CONTEXT_STEP, ServerSettings
 
 app = typer.Typer(help="Fetch a small model, and serve it on this machine.", no_args_is_help=True)
 
 _PORT = 8080
-_SMALLEST_CONTEXT = 64
 _MEBIBYTE = 1 << 20
 _EXAMPLE = "coding/warmup-v1"
 
@@ -80,7 +79,9 @@ def serve(
     context: Annotated[
         int | None,
         typer.Option(
-            min=_SMALLEST_CONTEXT, metavar="TOKENS", help="Of one conversation; 4096 if not given."
+            min=CONTEXT_STEP,
+            metavar="TOKENS",
+            help=f"Of one conversation, in steps of {CONTEXT_STEP}.",
         ),
     ] = None,
     api_key_env: Annotated[
@@ -91,8 +92,11 @@ def serve(
 ) -> None:
     """Serve a model by OpenAI's protocol until Ctrl-C, fetching it first if need be."""
     model, folder = find(name), cache_folder(cache)
-    if context is not None and context > model.largest_context:
-        raise UsageError(f"--context {context}: {name} knows no more than {model.largest_context}")
+    if context is not None and (context % CONTEXT_STEP or context > model.largest_context):
+        raise UsageError(
+            f"--context {context}: for {name} it is a multiple of {CONTEXT_STEP}, up to "
+            f"{model.largest_context}"
+        )
     settings = ServerSettings(
         path=model.path(folder),
         name=model.name,
