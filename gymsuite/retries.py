@@ -23,6 +23,7 @@ _TOO_LONG = (
     "context_size",
     "maximum model length",
     "prompt is too long",
+    "max_tokens must be at least 1, got -",  # vLLM: what the prompt leaves of the context
 )
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 _HINTS = {

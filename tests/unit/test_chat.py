@@ -193,6 +193,7 @@ def test_a_server_that_is_not_there_says_what_to_look_at(transport: str) -> None
         (400, {"message": "This model's maximum context length is 4096 tokens."}),
         (400, {"message": "exceeds the available context size", "type": "exceed_context_size"}),
         (413, {"message": "prompt is too long"}),
+        (400, {"message": "max_tokens must be at least 1, got -186."}),
         (400, {"message": "request (431 tokens) is too much", "type": "exceed_context_size_error"}),
     ],
 )
