@@ -150,11 +150,22 @@ def toolset(tools: Sequence[WorldTool], open_world: OpenWorld) -> tuple[Tool, ..
 
 
 def _tool(tool: WorldTool, open_world: OpenWorld) -> Tool:
-    async def call(context: Context, **arguments: object) -> str:
+    async def run(context: Context, arguments: Mapping[str, object]) -> str:
         server = await open_world(context)
         reply = await server.call(tool.__name__, arguments)
         context.submitted = context.submitted or reply.ended
         return reply.text
+
+    return as_tool(tool, run)
+
+
+def as_tool(
+    tool: WorldTool, run: Callable[[Context, Mapping[str, object]], Awaitable[str]]
+) -> Tool:
+    """An environment's tool with the name, description and arguments of a function over a state."""
+
+    async def call(context: Context, **arguments: object) -> str:
+        return await run(context, arguments)
 
     first = inspect.Parameter(
         "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context

@@ -1,0 +1,233 @@
+"""tau2 tasks (`tasks.json` with `db.json` or `db.toml`), worked on from their ticket by one agent.
+
+As in tau2's solo mode the agent has the tools of both roles and no user to talk to; plain text, or
+`submit` with an answer, ends the episode. The rule `tau2` is the reference's product over the
+task's reward basis, with its quirks; the rule `strict` also asks that something was done, and that
+what has to be said is said in words of its own.
+"""
+
+import inspect
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from gymsuite.environment import Environment
+from gymsuite.errors import DefinitionError
+from gymsuite.formats.rows import Row, read_json
+from gymsuite.formats.tau2_domain import Desk, Domain, Function
+from gymsuite.formats.tau2_rule import Record, judge, start
+from gymsuite.sandbox.protocol import OpenSandbox
+from gymsuite.tools import Context, Tool
+from gymsuite.tools import submit as hand_in
+from gymsuite.types import Limits, Score, Submission, Task, ToolCall
+from gymsuite.worlds.server import as_tool
+
+RULES = ("tau2", "strict")
+Basis = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
+
+
+class Action(Row):
+    """A call of the gold solution."""
+
+    requestor: str = "assistant"
+    name: str
+    arguments: Mapping[str, Any] = {}
+    compare_args: tuple[str, ...] | None = None
+
+
+class FunctionCall(Row):
+    """A call of either side's functions, to set up a task or to assert how it ended."""
+
+    env_type: str
+    func_name: str
+    arguments: Mapping[str, Any] = {}
+    assert_value: bool = True
+
+
+class Criteria(Row):
+    """How a task is judged."""
+
+    actions: tuple[Action, ...] | None = None
+    env_assertions: tuple[FunctionCall, ...] | None = None
+    communicate_info: tuple[str, ...] | None = None
+    reward_basis: tuple[Basis, ...] = ("DB", "COMMUNICATE")
+
+
+class HistoryCall(Row):
+    """A call in the history."""
+
+    name: str
+    arguments: Mapping[str, Any] = {}
+    requestor: str = "assistant"
+
+
+class HistoryMessage(Row):
+    """A message before the task begins."""
+
+    role: str
+    content: str | None = None
+    tool_calls: tuple[HistoryCall, ...] | None = None
+
+
+class InitialState(Row):
+    """What differs from the domain's databases at the start."""
+
+    initialization_data: Mapping[str, Any] | None = None
+    initialization_actions: tuple[FunctionCall, ...] | None = None
+    message_history: tuple[HistoryMessage, ...] | None = None
+
+
+class Tau2Task(Row):
+    """One task."""
+
+    id: str
+    ticket: str | None = None
+    user_scenario: Mapping[str, Any] = {}
+    initial_state: InitialState | None = None
+    evaluation_criteria: Criteria = Field(default_factory=Criteria)
+
+
+def read_tau2(
+    folder: Path, domain: Domain, *, tasks: str = "tasks.json", rule: str = "tau2"
+) -> tuple[Task, ...]:
+    """Read a domain's folder. Raises `DefinitionError` for a task that only a model can judge.
+
+    By the rule `strict` tasks that ask for nothing are left out: nobody can fail them.
+    """
+    if rule not in RULES:
+        raise DefinitionError(f"no rule {rule!r}; there are: {', '.join(RULES)}")
+    base = {"db": _database(folder, "db"), "user_db": _database(folder, "user_db")}
+    policy = _policy(folder)
+    rows = read_json(folder / tasks, Tau2Task)
+    return tuple(
+        _task(row, base, policy, domain, rule)
+        for row in rows
+        if rule == "tau2" or _asks_for_something(row.evaluation_criteria)
+    )
+
+
+def tau2_environment(name: str, tasks: Sequence[Task], domain: Domain) -> Environment:
+    """The tasks of a domain as an environment."""
+
+    async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
+        record = Record.model_validate({"answer": submission.answer, **submission.state})
+        verdicts = judge(domain, task.hidden, record)
+        passed = verdicts[task.hidden["rule"]]
+        return Score(
+            reward=float(passed),
+            passed=passed,
+            metrics={name: float(value) for name, value in verdicts.items()},
+            details=", ".join(name for name, value in verdicts.items() if not value),
+        )
+
+    async def submit(context: Context, answer: str = "") -> str:
+        """End the episode, and say what there is to say to the customer."""
+        _begun(context, domain)
+        return await hand_in(context, answer)
+
+    tools = (*(_tool(function, domain) for function in domain.tools), submit)
+    limits = Limits(max_steps=100)
+    return Environment(id=name, tasks=tasks, verifier=verify, tools=tools, limits=limits)
+
+
+def _tool(function: Function, domain: Domain) -> Tool:
+    """A function as a tool: it works on this episode's state and goes on record."""
+    defaults = {p.name: p.default for p in inspect.signature(function).parameters.values()}
+
+    async def run(context: Context, arguments: Mapping[str, object]) -> str:
+        desk, record = _begun(context, domain)
+        name = function.__name__
+        given = {key: value for key, value in arguments.items() if value != defaults[key]}
+        call = {"name": name, "arguments": given, "failed": True}
+        record.append(call)
+        result = domain.call(desk, domain.role_of(name), name, arguments)
+        call["failed"] = False
+        return result if isinstance(result, str) else json.dumps(result)
+
+    return as_tool(function, run)
+
+
+def _begun(context: Context, domain: Domain) -> tuple[Desk, list[dict[str, Any]]]:
+    if "desk" not in context.state:
+        context.state["desk"] = start(domain, context.task.hidden)
+        context.state["record"] = []
+    record: list[dict[str, Any]] = context.state["record"]
+
+    async def left() -> Mapping[str, Any]:
+        return {"calls": record, "stopped": context.submitted}
+
+    context.harvest = left
+    return context.state["desk"], record
+
+
+def _task(row: Tau2Task, base: Mapping[str, Any], policy: str, domain: Domain, rule: str) -> Task:
+    criteria = row.evaluation_criteria
+    if "NL_ASSERTION" in criteria.reward_basis:
+        raise DefinitionError(f"{row.id}: its reward needs a model as a judge (NL_ASSERTION)")
+    state = row.initial_state or InitialState()
+    hidden = {
+        "rule": rule,
+        **base,
+        "data": dict(state.initialization_data or {}),
+        "setup": [call.model_dump() for call in state.initialization_actions or ()],
+        "history": [
+            call.model_dump()
+            for message in state.message_history or ()
+            for call in message.tool_calls or ()
+        ],
+        "criteria": criteria.model_dump(),
+    }
+    ending = ToolCall(
+        name="submit", arguments={"answer": ". ".join(criteria.communicate_info or ())}
+    )
+    actions = [ToolCall(name=a.name, arguments=dict(a.arguments)) for a in criteria.actions or ()]
+    known = bool(actions or not criteria.env_assertions)  # assertions alone tell no way
+    return Task(
+        id=row.id,
+        prompt=_prompt(row, policy, state),
+        split="test",
+        hidden=hidden,
+        solution=(*actions, ending) if known else (),
+        metadata={"domain": domain.name, "reward_basis": list(criteria.reward_basis)},
+    )
+
+
+def _asks_for_something(criteria: Criteria) -> bool:
+    return bool(criteria.actions or criteria.env_assertions or criteria.communicate_info)
+
+
+def _prompt(row: Tau2Task, policy: str, state: InitialState) -> str:
+    ticket = row.ticket or json.dumps(row.user_scenario.get("instructions", ""), indent=1)
+    said = [
+        f"{message.role}: {message.content}"
+        for message in state.message_history or ()
+        if message.content
+    ]
+    history = "\n\n# So far\n\n" + "\n".join(said) if said else ""
+    return f"# Policy\n\n{policy}{history}\n\n# Ticket\n\n{ticket}"
+
+
+def _policy(folder: Path) -> str:
+    """The policy for a ticket where there is one, else for a conversation."""
+    for name in ("policy_solo.md", "main_policy_solo.md", "policy.md", "main_policy.md"):
+        if (folder / name).is_file():
+            return (folder / name).read_text(encoding="utf-8").strip()
+    raise DefinitionError(f"{folder}: no policy.md or main_policy.md")
+
+
+def _database(folder: Path, name: str) -> dict[str, Any]:
+    """A database as plain JSON; TOML's dates become text. Only the user's may be missing."""
+    if (folder / f"{name}.json").is_file():
+        found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        return found
+    if (folder / f"{name}.toml").is_file():
+        text = (folder / f"{name}.toml").read_text(encoding="utf-8")
+        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=str))
+        return plain
+    if name == "user_db":
+        return {}
+    raise DefinitionError(f"{folder}: no {name}.json or {name}.toml")
