@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+VENV_TRL := .venv-trl
 BIN := $(VENV)/bin
 C_SOURCES := $(wildcard gymsuite/sandbox/exec_server/*.[ch])
 
@@ -13,6 +14,10 @@ demo: $(VENV)/.installed
 
 test: lint
 	$(BIN)/python -m pytest
+
+# The trainers have an environment of their own: torch alone is larger than all of the suite.
+test-trl: $(VENV_TRL)/.installed
+	OMP_NUM_THREADS=1 $(VENV_TRL)/bin/python -m pytest tests/trl
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -29,7 +34,7 @@ benchmarks: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/sandbox.py
 
 clean:
-	rm -rf $(VENV) .venv-trl dist build gymsuite/sandbox/bin
+	rm -rf $(VENV) $(VENV_TRL) dist build gymsuite/sandbox/bin
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
@@ -43,4 +48,10 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml hatch_build.py $(C_SOURCES)
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,fast]"
+	@touch $@
+
+$(VENV_TRL)/.installed: tests/trl/requirements.txt pyproject.toml hatch_build.py $(C_SOURCES)
+	$(PYTHON) -m venv $(VENV_TRL)
+	$(VENV_TRL)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --requirement tests/trl/requirements.txt --editable .
 	@touch $@
