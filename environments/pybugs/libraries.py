@@ -28,7 +28,6 @@ LIBRARIES = {
         Library(
             "mistune", "3.4.0", "src/mistune", "tests", ("test_commonmark.py", "test_syntax.py")
         ),
-        Library("parso", "0.8.7", "parso", "test", ("test_cache.py",)),
         Library("python-dateutil", "4.0.0", "src/dateutil", "tests"),
         Library("sqlparse", "0.6.1", "sqlparse", "tests", ("test_cli.py",)),
         Library("tabulate", "0.10.0", "tabulate", "test", ("test_api.py", "test_cli.py")),

@@ -14,6 +14,7 @@ from gymsuite.verify.source import Source
 UNNAMED = "___"
 Node = TypeVar("Node", bound=ast.stmt)
 _LONGEST = 240
+_NAMED = re.compile(r"<(function \w+ |class |module |built-in )")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|<[^>]*object>")
 
 
@@ -69,7 +70,7 @@ class _Failure:
         self.values = result.values
         self.statement = self._innermost(ast.stmt)
 
-    def told(self) -> Symptom | None:
+    def told(self) -> Symptom | None:  # noqa: PLR0911 - one for each way to fail
         """Put it into words, by what kind of statement failed and how."""
         site = next((s for s in sites(self.source) if s.statement is self.statement), None)
         if self.kind == "Failed" and "DID NOT RAISE" in self.message:
@@ -84,6 +85,8 @@ class _Failure:
         if site is not None:
             return Symptom(self._shown(site.actual), raised, self._shown(site.expected), True)
         match self.statement:
+            case ast.Assert(test=ast.Compare(left=value, ops=[ast.Eq()], comparators=[right])):
+                return Symptom(self._shown(value), raised, self._shown(right, alone=True), True)
             case ast.Assert(test=value) | ast.Assign(value=value) | ast.Expr(value=value):
                 return Symptom(self._shown(value), raised, "", True)
         return None
@@ -110,12 +113,16 @@ class _Failure:
         around = [node for node in nodes if node.lineno <= self.line <= (node.end_lineno or 0)]
         return max(around, key=lambda node: node.lineno, default=None)
 
-    def _shown(self, node: ast.expr) -> str:
-        """An expression with the values of its variables; "" if it does not speak for itself."""
+    def _shown(self, node: ast.expr, *, alone: bool = False) -> str:
+        """An expression with the values of its variables; "" if it does not speak for itself.
+
+        A value may stand `alone`, without a call.
+        """
         shown = _Shown(self.names, self.unspoken, self._assigned())
         tree = shown.visit(ast.parse(ast.unparse(node), mode="eval").body)
         calls = [_called(call) for call in ast.walk(tree) if isinstance(call, ast.Call)]
-        if shown.unclear or not any(name and not hasattr(builtins, name) for name in calls):
+        told = alone or any(name and not hasattr(builtins, name) for name in calls)
+        if shown.unclear or not told:
             return ""
         return ast.unparse(tree)
 
@@ -158,7 +165,7 @@ class _Shown(ast.NodeTransformer):
         if isinstance(value, ast.Call):
             shown: ast.expr = self.visit(ast.parse(ast.unparse(value), mode="eval").body)
             return shown
-        if node.id not in self.names:
+        if node.id not in self.names or _NAMED.match(self.names[node.id]):
             return node
         try:
             literal = ast.parse(self.names[node.id], mode="eval").body
