@@ -268,6 +268,8 @@ class Episode:
         """Name the author of what an environment's own function raises by accident."""
         try:
             yield
+        except Truncated as error:  # a limit of a model that is not the agent's
+            raise ModelError(f"{part}() of {self.environment.id}: {error}") from error
         except GymsuiteError:
             raise
         except Exception as error:

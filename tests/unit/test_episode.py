@@ -13,6 +13,7 @@ from gymsuite import (
     Episode,
     Limits,
     Message,
+    ModelError,
     Observation,
     OpenSandbox,
     PathRefused,
@@ -24,6 +25,7 @@ from gymsuite import (
     Submission,
     Task,
     ToolCall,
+    Truncated,
     UsageError,
     VerifierError,
     submit,
@@ -218,6 +220,16 @@ def test_respond_keeps_a_conversation_going_until_it_returns_none(
     assert [s.terminated for s in steps] == [False, True]
     assert episode.submission is not None
     assert episode.submission.answer == "bye"
+
+
+def test_a_users_model_out_of_budget_is_a_failure_and_not_the_agents_end(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    async def respond(context: Context, action: Message) -> tuple[Message, ...] | None:
+        raise Truncated("context length")
+
+    with pytest.raises(ModelError, match="context length"):
+        play(replace(environment, respond=respond), provider.open, say(text="hello"))
 
 
 def test_hidden_and_solution_are_in_no_observation(
