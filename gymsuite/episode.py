@@ -13,8 +13,10 @@ from gymsuite.errors import (
     DeadlineError,
     DefinitionError,
     GymsuiteError,
+    ModelError,
     PathRefused,
     SandboxDead,
+    Truncated,
     UsageError,
 )
 from gymsuite.sandbox.lazy import LazySandbox
