@@ -90,9 +90,9 @@ class Channel:
         limits = _milliseconds(timeout), max(0, min(max_output, wire.MAX_OUTPUT))
         try:
             head = wire.exec_request(argv, cwd, env, limits)
+            reply = await self._call(Request.EXEC, head, stdin, within=limits[0] / 1000)
         except Unsendable as error:
             return ExecResult(_NOT_RUNNABLE, b"", f"{error}\n".encode())
-        reply = await self._call(Request.EXEC, head, stdin, within=limits[0] / 1000)
         return self._parsed(wire.exec_result, reply)
 
     async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
@@ -119,8 +119,11 @@ class Channel:
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file, making its parent directories."""
-        head = wire.number(mode) + wire.text(path)
-        reply = await self._call(Request.WRITE, head, data, within=FILE_SECONDS)
+        try:
+            head = wire.number(mode) + wire.text(path)
+            reply = await self._call(Request.WRITE, head, data, within=FILE_SECONDS)
+        except Unsendable as reason:
+            raise PathRefused(f"cannot write {path[:80]!r}: {reason}", retryable=False) from reason
         if error := self._parsed(wire.errno_result, reply):
             raise _refusal(f"cannot write {path}", error)
 

@@ -78,14 +78,14 @@ class Found(NamedTuple):
 
 
 class Unsendable(UsageError):  # noqa: N818 - a state of the text, told to whoever wrote it
-    """A text that no system call can carry, because it holds a NUL character."""
+    """What no request can carry: a text with a NUL character, or more bytes than a frame has."""
 
 
 def frame(request: int, kind: Request, *parts: bytes) -> bytes:
     """One request, ready to be written."""
     length = _MIN_FRAME + sum(map(len, parts))
     if length > MAX_FRAME:
-        raise UsageError(f"a sandbox request of {length} bytes; at most {MAX_FRAME} can be sent")
+        raise Unsendable(f"a sandbox request of {length} bytes; at most {MAX_FRAME} can be sent")
     return b"".join((_HEAD.pack(length, request, kind), *parts))
 
 

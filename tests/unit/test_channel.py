@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gymsuite.errors import SandboxDead, SandboxError, UsageError
+from gymsuite.errors import PathRefused, SandboxDead, SandboxError
 from gymsuite.sandbox.channel import Channel
 
 HELLO = (0, 0x80, struct.pack("<I", 1))
@@ -233,7 +233,7 @@ def test_text_with_a_nul_is_refused_before_it_is_sent() -> None:
     async def body(channel: Channel, server: ScriptedServer) -> tuple[Any, ...]:
         refused = await channel.exec("a\0b", timeout=1, env={})
         absent = await channel.read("/a\0b")
-        with pytest.raises(UsageError, match="NUL"):
+        with pytest.raises(PathRefused, match="NUL"):
             await channel.write("/a\0b", b"")
         return refused.exit_code, absent, server.requests.empty()
 

@@ -5,9 +5,30 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
-enum { CHUNK = 256 << 10 };
+enum { CHUNK = 256 << 10, SPARE = 16 << 20, SPARE_FILES = 64 };
+
+/* Whether the sandbox's own disk has no room; else what is full is a place such as /dev/shm. */
+static bool disk_is_full(size_t size) {
+    struct statfs disk;
+    if (statfs("/", &disk)) return true;
+    return disk.f_bavail * (uint64_t)disk.f_bsize < size + SPARE || (disk.f_files && disk.f_ffree < SPARE_FILES);
+}
+
+static bool on_own_disk(int fd) {
+    struct statfs here, disk;
+    return fstatfs(fd, &here) || statfs("/", &disk) || here.f_type == disk.f_type;
+}
+
+/* An error that would tell of a sick machine is a command's doing where a command chose or filled
+   the place: it is answered as one that a path can have. */
+static int blamed(int fd, size_t size, int error) {
+    if (error == ENOSPC && !disk_is_full(size)) return EFBIG;
+    if ((error == EIO || error == ENOMEM) && fd >= 0 && !on_own_disk(fd)) return EINVAL;
+    return error;
+}
 
 /* Files under /proc say that they are empty, so the size is a hint and the end of the file the truth. */
 static int read_all(int fd, size_t limit, size_t hint, struct buffer *reply) {
@@ -35,7 +56,7 @@ static int read_file(const char *path, size_t limit, struct buffer *reply) {
     if (fstat(fd, &status) || !S_ISREG(status.st_mode)) result = READ_ABSENT;
     else if (status.st_size > 0 && (uint64_t)status.st_size > limit) result = READ_TOO_LARGE;
     else result = read_all(fd, limit, (size_t)status.st_size, reply);
-    int error = errno;
+    int error = result == READ_FAILED ? blamed(fd, 0, errno) : 0;
     close(fd);
     errno = error;
     return result;
@@ -137,8 +158,8 @@ static int write_file(char *path, mode_t mode, const uint8_t *data, size_t size)
     int flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     int fd = open(path, flags, mode);
     if (fd < 0 && errno == ENOENT && !make_parents(path)) fd = open(path, flags, mode);
-    if (fd < 0) return errno;
-    int error = fill_file(fd, mode, data, size) ? errno : 0;
+    if (fd < 0) return blamed(fd, size, errno);
+    int error = fill_file(fd, mode, data, size) ? blamed(fd, size, errno) : 0;
     if (close(fd) && !error) error = errno;
     return error;
 }

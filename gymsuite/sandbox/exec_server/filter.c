@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "base.h"
@@ -51,6 +52,13 @@ enum {
 #define DENY_FLAGS(call, flags)                                                                         \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOAD(args[0]),                                   \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (flags), 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
+/* Other families, as AF_VSOCK, reach past the network namespace, or into rarely used parts of the kernel. */
+#define SOCKETS                                                                                         \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 7), LOAD(args[0]),                               \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 4, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 3, 0), \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 2, 0),                                            \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0), REFUSE(EAFNOSUPPORT),                    \
+        ANSWER(SECCOMP_RET_ALLOW)
 
 void filter_install(void) {
     struct sock_filter rules[] = {
@@ -92,6 +100,8 @@ void filter_install(void) {
         DENY(SYS_finit_module),
         DENY(SYS_delete_module),
         DENY(SYS_open_by_handle_at),
+        DENY(SYS_syslog),
+        SOCKETS,
         DENY_FLAGS(SYS_unshare, NAMESPACES | TIME_NAMESPACE),
         DENY_FLAGS(SYS_clone, NAMESPACES),
         ANSWER(SECCOMP_RET_ALLOW),

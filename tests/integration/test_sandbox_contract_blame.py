@@ -1,0 +1,94 @@
+"""What a path can be made to answer is the doing of whoever made it, never a broken sandbox."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gymsuite import Sandbox
+from gymsuite.errors import PathRefused
+
+from .conftest import InSandbox
+
+PATIENCE = 30.0
+
+
+@pytest.mark.parametrize("path", ["/proc/self/mem", "/proc/1/mem", "planted"])
+def test_a_pseudo_file_that_cannot_be_read_or_written_is_refused(
+    in_sandbox: InSandbox, path: str
+) -> None:
+    async def body(sandbox: Sandbox) -> None:
+        await sandbox.exec("ln -s /proc/self/mem planted", timeout=PATIENCE)
+        with pytest.raises(PathRefused):
+            await sandbox.read(path)
+        with pytest.raises(PathRefused):
+            await sandbox.write(path, b"x")
+
+    in_sandbox(body)
+
+
+@pytest.mark.parametrize("path", ["/dev/shm/new", "/dev/shm/new/below", "planted"])  # noqa: S108 - the sandbox's own
+def test_a_file_system_that_a_command_filled_is_no_full_disk(
+    in_sandbox: InSandbox, path: str
+) -> None:
+    async def body(sandbox: Sandbox) -> None:
+        fill = "head -c 100000000 /dev/zero > /dev/shm/fill; ln -s /dev/shm/new planted"
+        await sandbox.exec(fill, timeout=PATIENCE)
+        with pytest.raises(PathRefused, match="cannot write"):
+            await sandbox.write(path, b"x" * 100_000)
+
+    in_sandbox(body)
+
+
+def test_more_than_a_request_can_carry_is_refused_and_the_sandbox_lives(
+    in_sandbox: InSandbox,
+) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        huge = "x" * (260 << 20)
+        with pytest.raises(PathRefused, match="at most"):
+            await sandbox.write("huge", huge.encode())
+        with pytest.raises(PathRefused, match="NUL"):
+            await sandbox.write("a\0b", b"")
+        refused = await sandbox.exec(["echo", huge], timeout=PATIENCE)
+        return refused, await sandbox.exec("echo alive", timeout=PATIENCE)
+
+    refused, alive = in_sandbox(body)
+    assert refused.exit_code == 126
+    assert b"at most" in refused.stderr
+    assert alive.stdout == b"alive\n"
+
+
+def test_sockets_reach_no_further_than_the_sandbox(in_sandbox: InSandbox) -> None:
+    """A virtual machine's own channel to its host, AF_VSOCK, belongs to no network namespace."""
+    script = (
+        "import socket\n"
+        "for family in range(1, 46):\n"
+        "    for kind in (1, 2, 3):\n"
+        "        try:\n"
+        "            socket.socket(family, kind).close()\n"
+        "            print(family)\n"
+        "            break\n"
+        "        except OSError:\n"
+        "            pass\n"
+    )
+
+    async def body(sandbox: Sandbox) -> Any:
+        return await sandbox.exec(["python3", "-c", script], timeout=PATIENCE)
+
+    unix, inet, inet6, netlink = "1", "2", "10", "16"
+    found = set(in_sandbox(body).stdout.decode().split())
+    assert {unix, inet} <= found <= {unix, inet, inet6, netlink}
+
+
+def test_many_refusals_leave_the_sandbox_alive(in_sandbox: InSandbox) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        paths = [f"/proc/{name}" for name in ("self/fd/3", "self/fd/4", "kcore", "self/attr/exec")]
+        for path in paths:
+            for verb in (sandbox.read(path), sandbox.write(path, b"x")):
+                try:
+                    await asyncio.wait_for(verb, PATIENCE)
+                except PathRefused:
+                    continue
+        return await sandbox.exec("echo alive", timeout=PATIENCE)
+
+    assert in_sandbox(body).stdout == b"alive\n"
