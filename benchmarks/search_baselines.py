@@ -2,8 +2,9 @@
 
     python benchmarks/search_baselines.py search/hoptrail-v1 [TASKS_PER_SPLIT]
 
-Prints one row for each policy: the share of tasks passed, and the share of right answers whatever
-they cite.
+An index that is built from an image must be there already: run `gymsuite check ENV` first. Prints
+one row for each policy: the share of tasks passed, and the share of right answers whatever they
+cite.
 """
 
 import argparse
@@ -12,8 +13,9 @@ import functools
 import random
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from gymsuite import Environment, Message, Registry, Sandbox, SandboxSpec, Task, rollout
 from gymsuite.errors import SandboxError, Truncated
@@ -42,8 +44,16 @@ async def no_sandbox(_: SandboxSpec) -> AsyncIterator[Sandbox]:
     yield
 
 
+@dataclass(frozen=True)
+class Known:
+    """What policies may know: the split's most common answer, and what is true elsewhere."""
+
+    prior: str
+    remembered: Mapping[str, str]
+
+
 async def plans(
-    environment: Environment, retriever: Retriever, task: Task, prior: str
+    environment: Environment, retriever: Retriever, task: Task, known: Known
 ) -> dict[str, Sequence[ToolCall]]:
     """What each policy would do in a task."""
     if environment.solve is None:
@@ -53,9 +63,14 @@ async def plans(
     rng = random.Random(task.id)
     first = await baselines.guess_from(retriever, question, rng, 1)
     passage = await baselines.guess_from(retriever, question, rng, 20)
+    memory = known.remembered.get(task.prompt)
+    recalled = {} if memory is None else {
+        "memory of the true edition": baselines.answered(solution, memory)
+    }  # fmt: skip
     return {
+        **recalled,
         "no-op": baselines.answer_only(""),
-        "most common answer": baselines.answer_only(prior),
+        "most common answer": baselines.answer_only(known.prior),
         "no search, name in the question": baselines.answer_only(_name(question, rng)),
         "random passage": baselines.one_shot(question, passage),
         "first passage": baselines.one_shot(question, first),
@@ -70,13 +85,17 @@ def _name(question: str, rng: random.Random) -> str:
     return rng.choice(question.rstrip("?").split())
 
 
-async def measure(environment: Environment, retriever: Retriever, tasks: Sequence[Task]) -> None:
+async def measure(
+    environment: Environment, tasks: Sequence[Task], remembered: Mapping[str, str]
+) -> None:
     """Print the table of one split."""
     prior, times = Counter(_first(task) for task in tasks).most_common(1)[0]
+    known = Known(prior, remembered if tasks[0].metadata.get("edition") == "perturbed" else {})
     passed: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for task in tasks:
-        for name, calls in (await plans(environment, retriever, task, prior)).items():
+        retriever = await _retriever(environment, task)
+        for name, calls in (await plans(environment, retriever, task, known)).items():
             agent = Scripted(calls)
             record = await rollout(environment, task, functools.partial(_seat, agent), no_sandbox)
             if record.score is None:
@@ -95,7 +114,18 @@ def _seat(agent: Scripted, _: Task) -> Scripted:
 
 def _first(task: Task) -> str:
     answer = task.hidden["answer"]
+    if answer["kind"] == "set":
+        return ", ".join(item[0] for item in answer["items"])
     return str(answer["answers"][0] if answer["kind"] == "text" else answer["value"])
+
+
+async def _retriever(environment: Environment, task: Task) -> Retriever:
+    module = sys.modules[environment.verifier.__module__]
+    if hasattr(module, "editions"):
+        found: Retriever = await module.editions.open(task.metadata["edition"], no_sandbox)
+        return found
+    library: Library = module.library
+    return await library.open()
 
 
 def main() -> None:
@@ -109,12 +139,11 @@ def main() -> None:
     for task in environment.tasks:
         splits.setdefault(task.split, []).append(task)
 
-    library: Library = sys.modules[environment.verifier.__module__].library
+    remembered = {task.prompt: _first(task) for task in splits.get("true", ())}
 
     async def run() -> None:
-        retriever = await library.open()
         for tasks in splits.values():
-            await measure(environment, retriever, tasks[: chosen.tasks])
+            await measure(environment, tasks[: chosen.tasks], remembered)
 
     asyncio.run(run())
 

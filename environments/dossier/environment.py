@@ -49,7 +49,7 @@ async def solve(task: Task, _: OpenSandbox) -> tuple[ToolCall, ...]:
         text = document.text if document else ""
         quotes.append(exhibit["quote"] or _sentence_with(text, exhibit["holds"]))
     trail = [(exhibit["query"], exhibit["document"]) for exhibit in exhibits]
-    return await replay_trail(library, trail, said, quotes=quotes)
+    return await replay_trail(retriever, trail, said, quotes=quotes)
 
 
 def _sentence_with(text: str, words: str) -> str:

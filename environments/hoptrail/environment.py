@@ -48,7 +48,8 @@ async def solve(task: Task, _: OpenSandbox) -> tuple[ToolCall, ...]:
     """One search for each page of the trail, then the answer with the pages cited."""
     answer = task.hidden["answer"]
     said = answer["answers"][0] if answer["kind"] == "text" else str(answer["value"])
-    return await replay_trail(library, task.hidden["trail"], said, withheld=_withheld(task))
+    retriever = await library.open()
+    return await replay_trail(retriever, task.hidden["trail"], said, withheld=_withheld(task))
 
 
 async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:

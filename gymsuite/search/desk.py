@@ -7,8 +7,8 @@ an agent claims to have opened is never asked.
 
 import hashlib
 import html
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
 
 from gymsuite.search.documents import Document
 from gymsuite.search.excerpts import Page, finds, page_of, words_of
@@ -138,14 +138,20 @@ class Desk:
         }
 
 
-async def desk_of(
-    context: Context, open_library: Callable[[], Awaitable[Retriever]], withheld: Withheld
-) -> Desk:
+class Shelf(Protocol):
+    """Where an episode's documents are: a `Library`, or what chooses one for each task."""
+
+    async def of(self, context: Context) -> Retriever:
+        """The retriever for an episode."""
+        ...
+
+
+async def desk_of(context: Context, shelf: Shelf, withheld: Withheld) -> Desk:
     """The desk of an episode, made on first use; from then on its log goes to the verifier."""
     desk = context.state.get(_KEY)
     if not isinstance(desk, Desk):
         key = context.rng.getrandbits(128).to_bytes(16, "big")
-        desk = Desk(await open_library(), key, frozenset(withheld(context.task)))
+        desk = Desk(await shelf.of(context), key, frozenset(withheld(context.task)))
         context.state[_KEY] = desk
         context.harvest = desk.harvest
     return desk

@@ -13,6 +13,7 @@ from gymsuite.sandbox.locks import exclusive
 from gymsuite.search.corpus import Corpus, digest, ordered_lines
 from gymsuite.search.progress import Progress, silent
 from gymsuite.search.retriever import Retriever
+from gymsuite.tools import Context
 
 
 class Library:
@@ -41,6 +42,10 @@ class Library:
 
             self._retriever = Index(await self._folder())
         return self._retriever
+
+    async def of(self, _: Context) -> Retriever:
+        """The same for every episode."""
+        return await self.open()
 
     async def _folder(self) -> Path:
         from gymsuite.search.index import LAYOUT  # noqa: PLC0415 - as above

@@ -110,7 +110,7 @@ def qa_environment(name: str, qa: QaSet, cache: Callable[[], Path]) -> Environme
             if document is not None:
                 words = f"{document.title} {document.text}"[:_MOST_QUERY_CHARACTERS]
                 trail.append((words, key))
-        return await replay_trail(library, trail, "see the citations")
+        return await replay_trail(retriever, trail, "see the citations")
 
     return Environment(
         id=name,

@@ -7,8 +7,7 @@ prompt with an example of one, cannot end an episode.
 import re
 
 from gymsuite.environment import Respond
-from gymsuite.search.desk import Desk, Withheld, desk_of
-from gymsuite.search.library import Library
+from gymsuite.search.desk import Desk, Shelf, Withheld, desk_of
 from gymsuite.search.tools import nothing_withheld, show_hits, show_page
 from gymsuite.tools import Context, ToolError
 from gymsuite.types import Action, Message
@@ -24,7 +23,7 @@ _HINT = (
 )
 
 
-def text_protocol(library: Library, *, withheld: Withheld = nothing_withheld) -> Respond:
+def text_protocol(library: Shelf, *, withheld: Withheld = nothing_withheld) -> Respond:
     """An environment's `respond` over one library; the first complete tag of an action counts."""
 
     async def respond(context: Context, action: Action) -> tuple[Message, ...] | None:
@@ -32,7 +31,7 @@ def text_protocol(library: Library, *, withheld: Withheld = nothing_withheld) ->
         act = _ACT.search(text)
         if act is None:
             return (Message(role="user", content=_HINT),)
-        desk = await desk_of(context, library.open, withheld)
+        desk = await desk_of(context, library, withheld)
         try:
             reply = await _carry_out(desk, act[1], act[2].strip(), _CITED.findall(text))
         except ToolError as error:

@@ -5,10 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gymsuite.search.desk import MOST_RESULTS, Citation, Withheld, desk_of
+from gymsuite.search.desk import MOST_RESULTS, Citation, Shelf, Withheld, desk_of
 from gymsuite.search.documents import Document
 from gymsuite.search.excerpts import Page, escape, snippet, words_of
-from gymsuite.search.library import Library
 from gymsuite.search.retriever import Hit
 from gymsuite.tools import Context, Tool
 from gymsuite.types import Task
@@ -21,7 +20,7 @@ def nothing_withheld(_: Task) -> tuple[str, ...]:
     return ()
 
 
-def search_tools(library: Library, *, withheld: Withheld = nothing_withheld) -> tuple[Tool, ...]:
+def search_tools(library: Shelf, *, withheld: Withheld = nothing_withheld) -> tuple[Tool, ...]:
     """The tools over one library; `withheld` names documents that a task must not find."""
 
     async def search(
@@ -31,19 +30,19 @@ def search_tools(library: Library, *, withheld: Withheld = nothing_withheld) -> 
 
         Ids are good for this episode only.
         """
-        desk = await desk_of(context, library.open, withheld)
+        desk = await desk_of(context, library, withheld)
         return show_hits(await desk.search(query, limit), query)
 
     async def open(  # noqa: A001 - the tool's name
         context: Context, document: str, page: Annotated[int, Field(ge=1)] = 1
     ) -> str:
         """Open a document by the id that `search` gave, and return its text, a page at a time."""
-        desk = await desk_of(context, library.open, withheld)
+        desk = await desk_of(context, library, withheld)
         return show_page(*desk.open(document, page))
 
     async def find(context: Context, document: str, text: str) -> str:
         """Find where a text occurs in a document, ignoring case."""
-        desk = await desk_of(context, library.open, withheld)
+        desk = await desk_of(context, library, withheld)
         name, found = desk.find(document, text)
         if not found:
             return f"[{name}] does not contain it"
@@ -60,7 +59,7 @@ def search_tools(library: Library, *, withheld: Withheld = nothing_withheld) -> 
         Cite the id of every document that the answer rests on, and only documents that you have
         opened; a citation may carry a short literal quote.
         """
-        desk = await desk_of(context, library.open, withheld)
+        desk = await desk_of(context, library, withheld)
         desk.cite(citations, confidence)
         context.answer, context.submitted = _sendable(answer), True
         return "submitted"

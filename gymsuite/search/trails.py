@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from gymsuite.errors import DefinitionError
-from gymsuite.search.library import Library
+from gymsuite.search.retriever import Retriever
 from gymsuite.types import ToolCall
 
 RESULTS = 10
@@ -11,7 +11,7 @@ RESULTS = 10
 
 
 async def replay_trail(
-    library: Library,
+    retriever: Retriever,
     trail: Sequence[Sequence[str]],
     answer: str,
     *,
@@ -21,7 +21,7 @@ async def replay_trail(
     """Search with each query, open the document that it is meant to find, and cite them all.
 
     Args:
-        library: Where to search.
+        retriever: Where to search.
         trail: Pairs of a query and the id of a document.
         answer: What to submit.
         withheld: Documents that this task must not find.
@@ -29,7 +29,6 @@ async def replay_trail(
 
     Raises `DefinitionError` for a step whose query does not find its document.
     """
-    retriever = await library.open()
     shown: list[str] = []
     calls: list[ToolCall] = []
     cited: list[dict[str, str]] = []
