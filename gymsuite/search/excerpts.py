@@ -2,12 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 PAGE_CHARACTERS = 4000
-SNIPPET_WORDS = 40
-_SCANNED_CHARACTERS = 40_000
+SNIPPET_CHARACTERS = 280
+_SCANNED_CHARACTERS = 20_000
+_MARGIN = 40
 _FIND_CONTEXT = 100
 _MOST_FINDS = 10
 
@@ -41,46 +43,36 @@ def words_of(text: str) -> list[str]:
 
 
 def snippet(text: str, query: Collection[str]) -> str:
-    """The stretch of `SNIPPET_WORDS` words that holds most of the query's words."""
+    """The stretch of `SNIPPET_CHARACTERS` that holds most of the query's words."""
     scanned = text[:_SCANNED_CHARACTERS]
-    spans = [match.span() for match in re.finditer(r"\S+", scanned)]
-    if len(spans) <= SNIPPET_WORDS:
-        return " ".join(scanned.split())
-    marks = [_first(words_of(scanned[begin:end]), query) for begin, end in spans]
-    start = _centred(marks, _densest(marks))
-    begin, end = spans[start][0], spans[min(start + SNIPPET_WORDS, len(spans)) - 1][1]
-    shown = " ".join(scanned[begin:end].split())
-    return f"{'... ' if start else ''}{shown}{' ...' if end < len(text.rstrip()) else ''}"
+    if len(text) <= SNIPPET_CHARACTERS:
+        return " ".join(text.split())
+    # Lower case keeps the places of all but a few letters; case folding would not.
+    marks = [(m.start(), m[0]) for m in _WORD.finditer(scanned.lower()) if m[0] in query]
+    begin = _densest(marks, len(scanned))
+    end = begin + SNIPPET_CHARACTERS
+    words = scanned[begin:end].split()
+    if begin and not scanned[begin - 1].isspace():
+        words = words[1:]
+    if end < len(scanned) and not scanned[end].isspace():
+        words = words[:-1]
+    return f"{'... ' if begin else ''}{' '.join(words)}{' ...' if end < len(text) else ''}"
 
 
-def _first(words: Collection[str], query: Collection[str]) -> str:
-    return next((word for word in words if word in query), "")
-
-
-def _densest(marks: list[str]) -> int:
-    """Where the window with most distinct marks begins; the first of equals."""
-    counts: dict[str, int] = {}
-    best, best_start = 0, 0
-    for end, mark in enumerate(marks):
-        if mark:
-            counts[mark] = counts.get(mark, 0) + 1
-        gone = marks[end - SNIPPET_WORDS] if end >= SNIPPET_WORDS else ""
-        if gone:
-            counts[gone] -= 1
-            if not counts[gone]:
-                del counts[gone]
-        if len(counts) > best:
-            best, best_start = len(counts), max(0, end + 1 - SNIPPET_WORDS)
-    return best_start
-
-
-def _centred(marks: list[str], start: int) -> int:
-    """Where a window begins that has the marks of the given one in its middle."""
-    marked = [n for n in range(start, min(start + SNIPPET_WORDS, len(marks))) if marks[n]]
-    if not marked:
-        return start
-    middle = (marked[0] + marked[-1]) // 2
-    return max(0, min(middle - SNIPPET_WORDS // 2, len(marks) - SNIPPET_WORDS))
+def _densest(marks: Sequence[tuple[int, str]], length: int) -> int:
+    """Where a window begins that holds most of the marks, the first of equals, in its middle."""
+    best, found = 0, (0, 0)
+    counts: Counter[str] = Counter()
+    first = 0
+    for place, word in marks:
+        counts[word] += 1
+        while place - marks[first][0] > SNIPPET_CHARACTERS - _MARGIN:
+            counts[marks[first][1]] -= 1
+            first += 1
+        if (kinds := len(+counts)) > best:
+            best, found = kinds, (marks[first][0], place)
+    middle = sum(found) // 2
+    return max(0, min(middle - SNIPPET_CHARACTERS // 2, length - SNIPPET_CHARACTERS))
 
 
 def page_of(text: str, number: int) -> Page | None:
