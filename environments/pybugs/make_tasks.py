@@ -62,9 +62,13 @@ async def make_task(entry: Entry, whole: frozenset[str], open_sandbox: OpenSandb
 
     Raises `DefinitionError` that says why it makes no task.
     """
+    broken = whole - await passing(open_sandbox, LIBRARIES[entry.library], entry.bugs)
+    # A test that shows the bug and stayed with the agent would tell it where to look.
+    files = sorted({*entry.files, *(test.partition("::")[0] for test in broken)})
+    entry = entry.model_copy(update={"files": tuple(files)})
     row, measured = await _measured(entry, open_sandbox)
     _check(entry, measured)
-    await _check_whole(entry, row, whole, open_sandbox)
+    await _check_whole(entry, row, broken, open_sandbox)
     symptoms = entry.told or await _symptoms(entry, row, open_sandbox)
     prompt = write_prompt(entry.library, row.version, entry.topics, symptoms, entry.id)
     named = [word for word in entry.unspoken if spoken(prompt, word)]
@@ -115,12 +119,11 @@ def _differs(runs: Sequence[PytestRun], test: str, digest: str) -> bool:
 
 
 async def _check_whole(
-    entry: Entry, row: Row, whole: frozenset[str], open_sandbox: OpenSandbox
+    entry: Entry, row: Row, broken: frozenset[str], open_sandbox: OpenSandbox
 ) -> None:
-    """Refuse a bug that other tests show as well, which the agent would then see failing."""
+    """Refuse a bug that the tests as written judge otherwise, or whose tests cannot be cut out."""
     async with open_sandbox(row.spec) as sandbox:
         row.prepared(await read_all(sandbox, row.workdir, row.paths))
-    broken = whole - await passing(open_sandbox, LIBRARIES[entry.library], row.bugs)
     unlike = broken ^ row.expected.fail_to_pass.keys()
     if unlike := unlike - {*row.expected.dropped}:
         raise DefinitionError(

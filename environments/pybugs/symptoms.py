@@ -159,14 +159,12 @@ class _Shown(ast.NodeTransformer):
         self.unclear: list[str] = []
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id.lower() in self.unspoken:
-            return ast.Name(UNNAMED)
         value = self.assigned.pop(node.id, None)
         if isinstance(value, ast.Call):
             shown: ast.expr = self.visit(ast.parse(ast.unparse(value), mode="eval").body)
             return shown
         if node.id not in self.names or _NAMED.match(self.names[node.id]):
-            return node
+            return self._named(node)
         try:
             literal = ast.parse(self.names[node.id], mode="eval").body
             ast.literal_eval(literal)
@@ -174,6 +172,9 @@ class _Shown(ast.NodeTransformer):
             self.unclear.append(node.id)
             return node
         return literal
+
+    def _named(self, node: ast.Name) -> ast.expr:
+        return ast.Name(UNNAMED) if node.id.lower() in self.unspoken else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
