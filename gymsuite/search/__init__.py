@@ -6,6 +6,7 @@ from gymsuite.search.desk import Citation
 from gymsuite.search.documents import Document, read_documents
 from gymsuite.search.folder import open_folder
 from gymsuite.search.library import Library
+from gymsuite.search.pairs import PairScore, score_pairs
 from gymsuite.search.retriever import Hit, Retriever
 from gymsuite.search.text_protocol import text_protocol
 from gymsuite.search.tools import search_tools
@@ -18,12 +19,14 @@ __all__ = [
     "Document",
     "Hit",
     "Library",
+    "PairScore",
     "Retriever",
     "judge_citations",
     "judge_quotes",
     "open_folder",
     "read_documents",
     "replay_trail",
+    "score_pairs",
     "search_tools",
     "text_protocol",
 ]
