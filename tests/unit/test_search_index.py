@@ -1,6 +1,7 @@
 import asyncio
 import json
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,25 @@ def test_no_text_can_pose_as_a_tag() -> None:
     assert "\x00" not in shown
     assert "\x1b" not in shown
     shown.encode()
+
+
+def test_threads_share_an_index(tmp_path: Path) -> None:
+    shelf = library(tmp_path, documents())
+    queries = [f"word{n} word{n + 7}" for n in range(40)]
+    expected = [found(shelf, query) for query in queries]
+    wrong: list[object] = []
+
+    def ask() -> None:
+        try:
+            wrong.extend(
+                q for q, hits in zip(queries, expected, strict=True) if found(shelf, q) != hits
+            )
+        except RuntimeError as error:  # what a borrowed Rust object would raise
+            wrong.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
