@@ -1,7 +1,10 @@
 """Bug repair in real Python libraries: a task's bug is data, applied to the pinned source."""
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
 
+from gymsuite.errors import PathRefused
 from gymsuite.sandbox.protocol import FileState, OpenSandbox, Sandbox
 from gymsuite.tools import bash, edit, submit
 from gymsuite.types import Score, Submission, Task, ToolCall
@@ -52,7 +55,10 @@ async def collect(task: Task, sandbox: Sandbox) -> Submission:
     before = {c.path: c.before for c in changes.changed if not is_cache(c.path)}
     after = {c.path: c.after for c in changes.changed if not is_cache(c.path)}
     # What was put back as it is in the image does not differ from it, but from what was prepared.
-    same = await read_all(sandbox, row.workdir, [p for p in row.paths if p not in before])
+    unchanged = [path for path in row.paths if path not in before]
+    same = await _read_unchanged(sandbox, row.workdir, unchanged, changes.omitted)
+    if same is None:
+        return Submission(state={"omitted": list(changes.omitted)})
     before.update({path: FileState(_FILE, data) for path, data in same.items()})
     after.update({path: before[path] for path in same})
     pristine = {path: state.data for path in row.paths if (state := before[path])}
@@ -110,6 +116,25 @@ async def _judged(
     )
     verdict = judge(run, expected, {file: p.names for file, p in planted.items()})
     return _score(verdict, expected, size, len(undone))
+
+
+async def _read_unchanged(
+    sandbox: Sandbox, workdir: str, paths: Sequence[str], omitted: Collection[str]
+) -> dict[str, bytes] | None:
+    """Read files that are as in the image, or None where an agent left one that nobody can read."""
+    unseen = {*omitted}
+    files: dict[str, bytes] = {}
+    for path in paths:
+        if unseen.intersection([path, *map(str, PurePosixPath(path).parents)]):
+            return None
+        try:
+            data = await sandbox.read(posixpath.join(workdir, path))
+        except PathRefused:
+            return None
+        if data is None:
+            return None
+        files[path] = data
+    return files
 
 
 def _patience(expected: Expectations) -> float:

@@ -2,8 +2,9 @@
 
 import posixpath
 from collections.abc import Collection
+from pathlib import PurePosixPath
 
-from gymsuite.errors import VerifierError
+from gymsuite.errors import PathRefused, VerifierError
 from gymsuite.sandbox.protocol import Change, Sandbox
 from gymsuite.verify.changed import changed_below
 from gymsuite.verify.policy import is_cache, is_protected
@@ -47,12 +48,18 @@ async def restore_protected(
     """Put every protected path back as it is in the image, and remove caches.
 
     Returns the paths that had been changed. They are found from outside: nothing that runs in
-    the sandbox is asked.
+    the sandbox is asked. Raises `PathRefused` where there are too many changes to look at.
     """
     changes = await changed_below(sandbox, workdir)
+    if "." in changes.omitted:
+        raise PathRefused(f"more changes below {workdir} than can be looked at", retryable=False)
     undone = [c for c in changes.changed if is_cache(c.path) or is_protected(c.path, allowed)]
     omitted = [p for p in changes.omitted if is_cache(p) or is_protected(p, allowed)]
     new = [c.path for c in undone if c.before is None]
+    # A file or a link in place of a folder would keep what belongs there out.
+    folders = {str(folder) for change in undone for folder in PurePosixPath(change.path).parents}
+    in_the_way = [c.path for c in changes.changed if c.after is not None and c.path in folders]
+    await _remove(sandbox, workdir, in_the_way)
     await _remove(sandbox, workdir, [*new, *omitted])
     for change in undone:
         if change.before is not None:

@@ -21,7 +21,8 @@ Files = Mapping[str, FileState]
 """A state of a directory: file modes and contents by relative path."""
 
 _DIFF = (
-    *("-c", "core.quotePath=true", "-c", "diff.renameLimit=0", "diff", "--unified=3"),
+    # Beyond its limit of pairs, a search for renames takes longer than anyone would wait.
+    *("-c", "core.quotePath=true", "-c", "diff.renameLimit=400", "diff", "--unified=3"),
     *("--binary", "--full-index", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv"),
     *("--diff-algorithm=myers", "--no-indent-heuristic", "--src-prefix=a/", "--dst-prefix=b/"),
 )

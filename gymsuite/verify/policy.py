@@ -7,9 +7,10 @@ from pathlib import PurePosixPath
 PROTECTED = (
     "test", "tests", "test_*.py", "*_test.py", "conftest.py",
     "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg",
-    "pyproject.toml", "sitecustomize.py", "usercustomize.py", "*.pth", "*.egg-link",
-    ".gitattributes", "pytest", "pytest.py", "_pytest", "pluggy", "pluggy.py", "iniconfig",
-    "iniconfig.py", "packaging", "packaging.py",
+    "pyproject.toml", "*.pth", "*.egg-link", ".gitattributes",
+    "sitecustomize", "sitecustomize.*", "usercustomize", "usercustomize.*", "pytest", "pytest.*",
+    "_pytest", "_pytest.*", "pluggy", "pluggy.*", "iniconfig", "iniconfig.*", "packaging",
+    "packaging.*",
 )  # fmt: skip
 """Names of files and folders; one of them anywhere in a path protects all that is below it."""
 

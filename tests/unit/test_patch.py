@@ -153,3 +153,11 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     patch({}, states(a=b"x\n"))
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_flood_of_files_is_not_searched_for_renames() -> None:
+    """Every deleted file would be compared with every new one."""
+    old = {f"old{n}": FileState(FILE, TEXT + b"%d" % n) for n in range(500)}
+    new = {f"new{n}": FileState(FILE, TEXT + b"more %d" % n) for n in range(500)}
+
+    assert b"rename from" not in patch(old, new)

@@ -11,6 +11,7 @@ from gymsuite.verify.policy import is_cache, is_protected
         "tests/test_a.py", "tests", "lib/tests/data/x.json", "test_a.py", "lib/a_test.py",
         "conftest.py", "lib/conftest.py", "CONFTEST.PY", "pytest.ini", "tox.ini", "setup.cfg",
         "pyproject.toml", "sitecustomize.py", "src/usercustomize.py", "src/x.pth",
+        "sitecustomize/__init__.py", "src/usercustomize.abi3.so", "pluggy.so",
         ".gitattributes", "pytest.py", "src/_pytest/__init__.py", "pluggy/__init__.py",
     ],
 )  # fmt: skip
