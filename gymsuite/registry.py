@@ -51,7 +51,7 @@ class Registry:
 
     def __init__(self, *paths: Path) -> None:
         self._entries: dict[str, _Entry] = {}
-        self.image_roots: tuple[Path, ...] = ()
+        self._roots: tuple[Path, ...] = ()
         for path in paths:
             self._add(path)
 
@@ -72,6 +72,12 @@ class Registry:
                     f"environments of {entry_point.name!r} left out: {error}", stacklevel=2
                 )
         return registry
+
+    @property
+    def image_roots(self) -> tuple[Path, ...]:
+        """Where images are looked for: beside each registry.yaml, at last among the suite's own."""
+        roots = dict.fromkeys((*self._roots, suite_root()))
+        return tuple(root / "sandboxes" for root in roots)
 
     @property
     def specs(self) -> Mapping[str, EnvironmentSpec]:
@@ -119,7 +125,7 @@ class Registry:
             raise DefinitionError(f"{path}: {min(both)!r} is already registered; choose another id")
         root = path.parent.resolve()
         self._entries.update({name: _Entry(spec, root) for name, spec in specs.items()})
-        self.image_roots = (*self.image_roots, root / "sandboxes")
+        self._roots = (*self._roots, root)
 
 
 def _read(path: Path) -> Mapping[str, EnvironmentSpec]:

@@ -15,6 +15,7 @@ from gymsuite import (
     Submission,
     UsageError,
 )
+from gymsuite.suite import suite_root
 
 ENTRY = "environments:\n  test/one-v1:\n    path: one\n    description: One.\n"
 ENVIRONMENT = """\
@@ -144,6 +145,12 @@ def test_third_parties_join_by_entry_point_without_being_imported(
     assert registry.load("third/party-v1").id == "third/party-v1"
     assert package / "sandboxes" in registry.image_roots
     assert "third_party_suite" not in sys.modules
+
+
+def test_the_suites_images_serve_every_registry_and_its_own_come_first(tmp_path: Path) -> None:
+    suites = suite_root() / "sandboxes"
+    assert Registry(write_suite(tmp_path)).image_roots == (tmp_path / "sandboxes", suites)
+    assert Registry.default().image_roots.count(suites) == 1
 
 
 def test_a_broken_plugin_is_left_out_with_a_warning(
