@@ -3,27 +3,24 @@
 import difflib
 import importlib.metadata
 import importlib.util
-import json
 import re
-import sys
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import yaml
 from pydantic import Field, ValidationError
 
+from gymsuite.definition import complaints, read_definition
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError, UsageError
 from gymsuite.suite import suite_root
-from gymsuite.types import Limits, Model, SandboxSpec, Task
+from gymsuite.types import Limits, Model, SandboxSpec
 
 ENTRY_POINTS = "gymsuite.registries"
 _ID = re.compile(r"^[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*-v\d+$")
-_OPTIONAL = ("tools", "system_prompt", "prepare", "collect", "respond", "solve")
 
 
 class EnvironmentSpec(Model):
@@ -94,20 +91,14 @@ class Registry:
         Raises `UsageError` for an unknown id and `DefinitionError` for a broken definition.
         """
         entry = self._entry(name)
-        folder = entry.root / entry.spec.path
-        module = _import_folder(folder, name)
-        parts = {part: getattr(module, part) for part in _OPTIONAL if hasattr(module, part)}
+        definition = read_definition(entry.root / entry.spec.path, name)
         environment = Environment(
             id=name,
-            tasks=_tasks(module, folder),
-            verifier=module.verify,
             sandbox=entry.spec.sandbox,
             limits=entry.spec.limits,
             description=entry.spec.description,
-            **parts,
+            **definition._asdict(),
         )
-        if not environment.tasks:
-            raise DefinitionError(f"{folder}: {name} has no tasks")
         _ = environment.toolbox  # a tool without a schema is found now
         return environment
 
@@ -130,14 +121,16 @@ class Registry:
 
 def _read(path: Path) -> Mapping[str, EnvironmentSpec]:
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506 - a SafeLoader
+        with path.open(encoding="utf-8") as file:
+            raw = yaml.load(file, Loader=_UniqueKeys)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise DefinitionError(f"{path}: not a readable YAML file: {error}") from error
+    if not isinstance(raw, dict):
+        raise DefinitionError(f"{path}: it would begin with `environments:`, ids below it")
     try:
         specs = _RegistryFile.model_validate(raw).environments
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise DefinitionError(f"{path}: {problems}") from error
+        raise DefinitionError(f"{path}: {complaints(error)}") from error
     for name in specs:
         if not _ID.match(name):
             raise DefinitionError(
@@ -173,58 +166,3 @@ def _locate(entry_point: importlib.metadata.EntryPoint) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise DefinitionError(f"{entry_point.value!r}: there is no package {package!r}")
     return Path(next(iter(spec.submodule_search_locations))) / (entry_point.attr or "registry.yaml")
-
-
-def _import_folder(folder: Path, name: str) -> ModuleType:
-    """Import environment.py by its path, as a package of its own so that siblings resolve."""
-    path = folder / "environment.py"
-    if not path.is_file():
-        raise DefinitionError(f"{name}: no file {path}; registry.yaml's `path` is its folder")
-    alias = "_gymsuite_" + re.sub(r"\W", "_", f"{name}_{folder}")
-    if alias in sys.modules:
-        return sys.modules[alias]
-    spec = importlib.util.spec_from_file_location(
-        alias, path, submodule_search_locations=[str(folder)]
-    )
-    if spec is None or spec.loader is None:
-        raise DefinitionError(f"{path}: cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[alias] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # an author's code may raise anything
-        del sys.modules[alias]
-        raise DefinitionError(f"{path}: {type(error).__name__}: {error}") from error
-    if not callable(getattr(module, "verify", None)):
-        raise DefinitionError(
-            f"{path}: defines no `async def verify(task, submission, open_sandbox)`"
-        )
-    return module
-
-
-def _tasks(module: ModuleType, folder: Path) -> Sequence[Task]:
-    source = getattr(module, "tasks", None)
-    if source is None:
-        return _read_tasks(folder / "tasks.jsonl")
-    return source() if callable(source) else source  # type: ignore[no-any-return]
-
-
-def _read_tasks(path: Path) -> tuple[Task, ...]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DefinitionError(
-            f"{path}: {error}; an environment has a tasks.jsonl or defines `tasks`"
-        ) from error
-    tasks: dict[str, Task] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            task = Task.model_validate(json.loads(line))
-        except ValueError as error:
-            raise DefinitionError(f"{path}:{number}: {error}") from error
-        if task.id in tasks:
-            raise DefinitionError(f"{path}:{number}: a second task {task.id!r}")
-        tasks[task.id] = task
-    return tuple(tasks.values())

@@ -83,7 +83,8 @@ def test_an_unknown_id_names_the_nearest(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("environments: [", "not a readable YAML"),
-        ("[]", "Input should be"),
+        ("[]", "it would begin with `environments:`"),
+        ("", "it would begin with `environments:`"),
         ("environments:\n  test/one-v1: {path: one}\n", "test/one-v1.description: Field required"),
         (ENTRY + "    limits: {max_steps: 0}\n", "test/one-v1.limits.max_steps: Input should be"),
         (ENTRY + "    colour: red\n", "test/one-v1.colour: Extra inputs"),
@@ -124,6 +125,44 @@ def test_a_missing_folder_and_a_missing_verifier_are_named(tmp_path: Path) -> No
     (tmp_path / "one" / "environment.py").unlink()
     with pytest.raises(DefinitionError, match="no file"):
         Registry(path).load("test/one-v1")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("import sys; sys.exit(5)", "environment.py: SystemExit: 5"),
+        ("def tasks(): raise OSError('no data')", "tasks(): OSError: no data"),
+        ("tasks = 5", "`tasks` is int; it would be a tuple of Task"),
+        ("def tasks(): yield 5", "`tasks` is generator"),
+        ("tasks = [{'id': 'a'}]", "`tasks` has dict in it"),
+        ("tasks = (Task(id='a', prompt='p'),) * 2", "a second task 'a'"),
+        ("tools = submit", "`tools` is function; it would be a tuple"),
+        ("system_prompt = 5", "`system_prompt` is int, not str"),
+        ("collect = 'files'", "`collect` is str, not an `async def` function"),
+        ("verify = True", "`verify` is bool, not an `async def` function"),
+    ],
+)
+def test_a_slip_of_an_author_is_named_when_it_is_loaded(
+    tmp_path: Path, line: str, says: str
+) -> None:
+    path = write_suite(tmp_path)
+    text = f"from gymsuite import Task, submit\n{ENVIRONMENT}{line}\n"
+    (tmp_path / "one" / "environment.py").write_text(text)
+    with pytest.raises(DefinitionError) as caught:
+        Registry(path).load("test/one-v1")
+    assert says in str(caught.value)
+    assert str(tmp_path / "one" / "environment.py") in str(caught.value)
+
+
+def test_a_broken_task_is_named_in_one_line_that_shows_nothing_hidden(tmp_path: Path) -> None:
+    path = write_suite(tmp_path)
+    row = '{"id": "a", "prompt": 5, "hidden": {"key": "a secret"}}\n'
+    (tmp_path / "one" / "tasks.jsonl").write_text(row)
+    with pytest.raises(DefinitionError) as caught:
+        Registry(path).load("test/one-v1")
+    assert "tasks.jsonl:1: prompt: Input should be a valid string" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 def install_plugin(root: Path, name: str, value: str) -> None:
