@@ -9,10 +9,22 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from gymsuite import Environment, Registry, Sandbox, SandboxError, SandboxSpec, Submission, Task
+from gymsuite import (
+    Environment,
+    Episode,
+    Message,
+    Registry,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+    Submission,
+    Task,
+    ToolCall,
+)
 from gymsuite.search import Corpus, Library
 from gymsuite.search.corpus import digest, ordered_lines
 from gymsuite.verify.qa_fold import canonical
@@ -188,3 +200,33 @@ def test_an_answer_counts_with_its_whole_proof_only(environment: Environment) ->
     assert not score(environment, task, answer, strangers)
     assert not score(environment, task, f"{answer} or {strangers[0]}", pages)
     assert not score(environment, task, "insufficient evidence", pages)
+
+
+def test_no_reply_to_a_mistake_holds_the_answer(environment: Environment) -> None:
+    said, gold = part(environment, "trail").said_by, part(environment)._GOLD
+    mistakes: list[tuple[str, dict[str, Any]]] = [
+        ("search", {"query": " "}),
+        ("search", {"query": "x" * 600}),
+        ("open", {"document": "#1"}),
+        ("open", {"document": "train/p1/main"}),
+        ("find", {"document": "nowhere", "text": "x"}),
+        ("submit", {"answer": "x", "citations": ["train/p1/main"]}),
+        ("submit", {"answer": 5}),
+        ("answer", {}),
+    ]
+    calls = tuple(
+        ToolCall(id=str(n), name=name, arguments=arguments)
+        for n, (name, arguments) in enumerate(mistakes)
+    )
+
+    async def replies(task: Task) -> str:
+        async with Episode(environment, no_sandbox) as episode:
+            await episode.reset(task, 0)
+            step = await episode.step(Message(role="assistant", tool_calls=calls))
+            assert not step.terminated
+            return " ".join(message.text for message in step.observation.messages)
+
+    for task in environment.tasks[::100]:
+        text = f" {canonical(asyncio.run(replies(task)))} "
+        golds = said(gold.validate_python(task.hidden["answer"]))
+        assert not any(f" {canonical(answer)} " in text for answer in golds if len(answer) > 3)
