@@ -4,12 +4,12 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from gymsuite.worlds.draws import Draws, mint
+from gymsuite.worlds.splits import share
 from gymsuite.worlds.state import State
 
 from . import names
 from .policy import CABINS, TIERS
 from .schema import SCHEMA
-from .splits import share
 
 UNIVERSES = 8
 """How many worlds a split has; its tasks take turns in them."""

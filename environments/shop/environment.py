@@ -7,11 +7,11 @@ from gymsuite.worlds.procedural import Procedural
 from gymsuite.worlds.reward import judge
 from gymsuite.worlds.server import in_process, toolset
 from gymsuite.worlds.speech import replies_of
+from gymsuite.worlds.splits import SPLITS
 
 from .desk import WORLD, tell_customer
 from .gate import GATE
 from .schema import SCHEMA
-from .splits import SPLITS
 from .tasks import make
 
 system_prompt = (

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+from gymsuite.worlds.splits import share
+
 from . import phrases
 from .arrange import arrange
 from .facts import Ask
@@ -11,7 +13,6 @@ from .plan import Part, plain, say, with_correction, with_fallback, with_sell_ou
 from .requests import Named, by_description, by_id
 from .rules import RULES
 from .scene import Scene
-from .splits import share
 
 _EASY = ("change_address", "change_payment", "cancel_order")
 _PRICED = (

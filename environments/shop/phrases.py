@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from gymsuite.worlds.draws import Draws
+from gymsuite.worlds.splits import SPLITS, share
 from gymsuite.worlds.user import Voice
-
-from .splits import SPLITS, share
 
 GREETINGS = (
     "Hello,", "Hi there.", "Good day!", "Hi,", "Greetings.", "Good afternoon,", "Hey,",

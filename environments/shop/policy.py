@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gymsuite.worlds.draws import Draws
-
-from .splits import share
+from gymsuite.worlds.splits import share
 
 TIERS = ("basic", "silver", "gold")
 CABINS = ("basic", "standard", "flex")

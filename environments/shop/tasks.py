@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from gymsuite.errors import DefinitionError
 from gymsuite.tools import ToolError
 from gymsuite.types import Task, ToolCall
-from gymsuite.worlds.draws import Draws
+from gymsuite.worlds.draws import Draws, mint
 from gymsuite.worlds.gold import Ending, Fact, Gold
 from gymsuite.worlds.server import perform
 from gymsuite.worlds.state import Row, State
@@ -153,6 +153,7 @@ def _prompt(scene: Scene, draft: Draft, who: Row) -> str:
     else:
         words.append(phrases.pick(draws, split, phrases.WITH_EMAIL).format(who["email"]))
     return (
-        f"# Policy\n\n{render(scene.policy)}\n\n# Time\n\nIt is {scene.state.now}.\n\n"
+        f"# Policy\n\n{render(scene.policy)}\n\n# Time\n\nIt is {scene.state.now}. "
+        f"This is conversation {mint('CNV', scene.state.get('seed'))}.\n\n"
         f"# The customer writes\n\n{' '.join((*words, *draft.opening))}"
     )
