@@ -83,7 +83,11 @@ class Environment:
             raise DeadlineError(
                 f"verifier of {self.id} took more than {seconds} s for task {task.id!r}"
             ) from error
-        except Exception as error:  # the one place where any exception has a name: the verifier's
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise VerifierError(f"verifier of {self.id} cancelled itself") from error
+        except (Exception, SystemExit) as error:  # the one place where any has a name: verifier's
             raise VerifierError(
                 f"verifier of {self.id} raised {type(error).__name__} for task {task.id!r}: {error}"
             ) from error
@@ -91,4 +95,15 @@ class Environment:
             raise VerifierError(
                 f"verifier of {self.id} returned {type(score).__name__}, not a Score"
             )
-        return score
+        try:  # what was not validated (`model_copy`), or is no JSON, cannot be kept
+            return Score.model_validate_json(score.model_dump_json())
+        except ValueError as error:
+            raise VerifierError(
+                f"verifier of {self.id} returned a broken Score for task {task.id!r}: {error}"
+            ) from error
+
+
+def is_cancelled() -> bool:
+    """Whether someone cancelled this task: a `CancelledError` also comes out of a broken await."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

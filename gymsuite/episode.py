@@ -165,6 +165,7 @@ class Episode:
                     return (), True
                 with self._authors("respond"):
                     said = await self.environment.respond(context, action)
+                    said = None if said is None else _messages(said)
                 return (said or (), said is None or context.submitted)
         except TimeoutError:
             messages += [
@@ -230,7 +231,10 @@ class Episode:
             return Submission()
         try:
             with self._authors("collect"):
-                return await collect(task, self._sandbox)
+                submission = await collect(task, self._sandbox)
+                if not isinstance(submission, Submission):
+                    raise TypeError(f"it returned {type(submission).__name__}, not a Submission")
+                return submission
         except PathRefused as refusal:
             return Submission(state={"refused": str(refusal)})
 
@@ -274,7 +278,7 @@ class Episode:
             raise ModelError(f"{part}() of {self.environment.id}: {error}") from error
         except GymsuiteError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise DefinitionError(
                 f"{part}() of {self.environment.id} raised {type(error).__name__}: {error}"
             ) from error
@@ -297,3 +301,9 @@ class Episode:
             finally:
                 with suppress(SandboxDead):  # it has no meter; its user reports the death
                     self._verifier_cpu_seconds += (await sandbox.stats()).cpu_seconds
+
+
+def _messages(said: object) -> tuple[Message, ...]:
+    if isinstance(said, tuple | list) and all(isinstance(part, Message) for part in said):
+        return tuple(said)
+    raise TypeError(f"it returned {said!r:.80}, not a tuple of Message")

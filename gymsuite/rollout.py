@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
-from gymsuite.environment import Environment
+from gymsuite.environment import Environment, is_cancelled
 from gymsuite.episode import Episode
 from gymsuite.errors import (
     AgentError,
@@ -77,6 +77,10 @@ async def rollout(  # noqa: PLR0913 - what makes a rollout reproducible
             await recorder.play(task, make_agent, seed)
         except (InfrastructureError, DefinitionError) as error:
             failure = _failure(error, recorder.stage)
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            failure = _failure(_astray(recorder.stage, error), recorder.stage)
     digest = task_digest(task)
     return Rollout(
         id=rollout_id(environment.id, digest, seed, repeat),
@@ -97,6 +101,13 @@ async def rollout(  # noqa: PLR0913 - what makes a rollout reproducible
         sandbox=episode.sandbox_description,
         started=started.isoformat(timespec="milliseconds"),
     )
+
+
+def _astray(stage: str, error: BaseException) -> GymsuiteError:
+    """Whose code cancelled itself: awaited a task of its own that was cancelled, say."""
+    if stage == "agent":
+        return AgentError("the agent cancelled itself", retryable=False)
+    return DefinitionError(f"the environment's code cancelled itself in {stage} ({error!r})")
 
 
 def _failure(error: GymsuiteError, stage: str) -> Failure:
@@ -133,7 +144,7 @@ class _Recorder:
             return make_agent(task)
         except GymsuiteError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._acting = True
             raise AgentError(
                 f"the agent's factory raised {type(error).__name__}: {error}", retryable=False
@@ -165,7 +176,7 @@ class _Recorder:
                 action = await agent.act(observation)
         except GymsuiteError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if isinstance(error, TimeoutError) and deadline.expired():
                 self._acting = False
                 return None

@@ -172,7 +172,7 @@ class Toolbox:
             return f"error: {error}"
         except GymsuiteError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise DefinitionError(
                 f"tool {call.name!r} raised {type(error).__name__}: {error}; "
                 "a mistake of the agent is a ToolError"

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from gymsuite.agents.source import AgentOptions, AgentSource, Seat
-from gymsuite.errors import DefinitionError, Truncated, UsageError
+from gymsuite.environment import Solve
+from gymsuite.errors import DefinitionError, GymsuiteError, Truncated, UsageError
 from gymsuite.rollout import AgentFactory
 from gymsuite.sampling import sample_action
 from gymsuite.types import Action, Message, Observation, Task, ToolCall, ToolSchema
@@ -71,7 +72,7 @@ class OracleAgent:
         calls = self._task.solution
         environment = self._place.environment
         if not calls and environment.solve is not None:
-            calls = await environment.solve(self._task, self._place.open_sandbox)
+            calls = await _solve(environment.solve, self._task, self._place)
         if not calls:
             raise DefinitionError(
                 f"{environment.id}: task {self._task.id!r} has no solution to replay; give it a "
@@ -81,6 +82,20 @@ class OracleAgent:
             call if call.id else call.model_copy(update={"id": f"solution_{number}"})
             for number, call in enumerate(calls)
         ]
+
+
+async def _solve(solve: Solve, task: Task, place: Seat) -> tuple[ToolCall, ...]:
+    """Name the author of what `solve` raises by accident: it is no agent's fault."""
+    where = f"solve() of {place.environment.id} for task {task.id!r}"
+    try:
+        calls = await solve(task, place.open_sandbox)
+    except GymsuiteError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise DefinitionError(f"{where} raised {type(error).__name__}: {error}") from error
+    if isinstance(calls, tuple | list) and all(isinstance(call, ToolCall) for call in calls):
+        return tuple(calls)
+    raise DefinitionError(f"{where} returned {calls!r:.80}, not a tuple of ToolCall")
 
 
 class NoopAgent:

@@ -137,11 +137,11 @@ def cpu_seconds() -> float:
 
 
 def _unstorable(rollout: Rollout, error: PydanticSerializationError) -> Rollout:
-    """An agent's arguments may be anything; what is no JSON cannot be kept, nor trusted."""
+    """Arguments and what is collected may be anything; what is no JSON cannot be kept."""
     failure = Failure(
         kind="agent",
         stage="agent",
-        message=f"the agent's messages cannot be stored as JSON: {error}",
+        message=f"what the agent said or left cannot be stored as JSON: {error}",
         retryable=False,
     )
     changes = {"messages": (), "submission": None, "score": None, "failure": failure}

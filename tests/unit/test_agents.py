@@ -81,6 +81,22 @@ def test_a_task_without_a_solution_is_its_authors_fault(
     assert not record.failure.retryable
 
 
+@pytest.mark.parametrize("answer", [ValueError("too hard"), "abc", None])
+def test_a_solve_that_fails_is_its_authors_fault(
+    environment: Environment, provider: Any, answer: object
+) -> None:
+    async def solve(task: Task, open_sandbox: OpenSandbox) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    task = environment.tasks[0].model_copy(update={"solution": ()})
+    record = _play(replace(environment, tasks=(task,), solve=solve), provider, "oracle")
+    assert record.failure is not None
+    assert record.failure.kind == "definition"
+    assert "solve() of test/write-v1 for task 'write-42'" in record.failure.message
+
+
 def test_doing_nothing_is_scored(environment: Environment, provider: Any) -> None:
     record = _play(environment, provider, "noop")
     assert record.score is not None

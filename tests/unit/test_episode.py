@@ -1,4 +1,6 @@
 import asyncio
+import math
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -9,6 +11,7 @@ import pytest
 from gymsuite import (
     Context,
     DeadlineError,
+    DefinitionError,
     Environment,
     Episode,
     Limits,
@@ -35,6 +38,16 @@ from .conftest import FakeProvider
 
 WRITE = ToolCall(id="1", name="edit", arguments={"path": "answer.txt", "old": "", "new": "42"})
 SUBMIT = ToolCall(id="2", name="submit")
+
+
+FINE = Score(reward=1.0, passed=True)
+
+
+async def cancelled() -> None:
+    """Await a task of one's own that was cancelled."""
+    task = asyncio.create_task(asyncio.sleep(60))
+    task.cancel()
+    await task
 
 
 def say(*calls: ToolCall, text: str = "") -> Message:
@@ -148,6 +161,10 @@ def test_broken_infrastructure_is_not_reward_zero(environment: Environment) -> N
     [
         (lambda: 1 / 0, VerifierError, "ZeroDivisionError"),
         (lambda: None, VerifierError, "NoneType, not a Score"),
+        (lambda: sys.exit(4), VerifierError, "SystemExit"),
+        (lambda: FINE.model_copy(update={"reward": math.nan}), VerifierError, "broken Score"),
+        (lambda: FINE.model_copy(update={"details": "\ud800"}), VerifierError, "broken Score"),
+        (cancelled, VerifierError, "cancelled itself"),
         (lambda: asyncio.sleep(60), DeadlineError, "more than 0.1 s"),
         (lambda: asyncio.wait_for(asyncio.sleep(60), 0.01), VerifierError, "on its own"),
     ],
@@ -166,6 +183,21 @@ def test_a_broken_verifier_gives_no_score(
     broken = replace(environment, verifier=verify, limits=Limits(verify_seconds=0.1))
     with pytest.raises(error, match=says):
         play(broken, provider.open, say(SUBMIT))
+
+
+@pytest.mark.parametrize(
+    ("part", "returned"),
+    [("collect", {"answer.txt": b"42"}), ("respond", "hello"), ("respond", ("hello",))],
+)
+def test_what_an_author_returns_by_mistake_is_named(
+    environment: Environment, provider: FakeProvider, part: str, returned: object
+) -> None:
+    async def mistaken(*_: object) -> object:
+        return returned
+
+    parts: dict[str, Any] = {part: mistaken}
+    with pytest.raises(DefinitionError, match=rf"{part}\(\) of test/write-v1 .* it returned"):
+        play(replace(environment, **parts), provider.open, say(text="hello"))
 
 
 def test_a_slow_prepare_is_a_failure(environment: Environment, provider: FakeProvider) -> None:

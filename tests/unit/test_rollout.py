@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gymsuite import (
+    Context,
     Environment,
     Limits,
     Message,
@@ -34,12 +35,12 @@ SUBMIT = ToolCall(id="2", name="submit")
 class Script:
     """Plays a list of actions; an exception in it is raised."""
 
-    def __init__(self, *turns: Message | Exception) -> None:
+    def __init__(self, *turns: Message | BaseException) -> None:
         self._turns = iter(turns)
 
     async def act(self, observation: Observation) -> Message:
         turn = next(self._turns)
-        if isinstance(turn, Exception):
+        if isinstance(turn, BaseException):
             raise turn
         return turn
 
@@ -77,6 +78,8 @@ def test_a_rollout_records_all_messages_and_what_it_cost(
         (SandboxDead("gone"), "sandbox", True),
         (KeyError("bug"), "agent", False),
         (TimeoutError("its own"), "agent", False),
+        (SystemExit(5), "agent", False),
+        (asyncio.CancelledError("its own"), "agent", False),
     ],
 )
 def test_a_failure_of_the_agent_has_no_score(
@@ -180,6 +183,20 @@ def test_a_bug_of_the_author_is_a_failure_that_is_not_tried_again(
     assert record.failure is not None
     assert (record.failure.kind, record.failure.retryable) == ("definition", False)
     assert f"{part}() of test/write-v1 raised TimeoutError" in record.failure.message
+
+
+@pytest.mark.parametrize("error", [SystemExit(5), asyncio.CancelledError("its own")])
+def test_a_tool_that_exits_or_cancels_itself_is_its_authors_fault(
+    environment: Environment, provider: FakeProvider, error: BaseException
+) -> None:
+    async def edit(context: Context, path: str, old: str, new: str) -> str:
+        """Fail."""
+        raise error
+
+    bad = replace(environment, tools=(edit,))
+    record = asyncio.run(rollout(bad, bad.tasks[0], lambda _: Script(say(WRITE)), provider.open))
+    assert record.failure is not None
+    assert (record.failure.kind, record.failure.stage) == ("definition", "step")
 
 
 def test_a_dead_sandbox_in_the_verifier_is_a_failure_at_verify(
