@@ -67,12 +67,14 @@ def _module(name: str, module_name: str) -> ModuleType:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise UsageError(f"agent {name!r}: {module_name} needs {error.name!r}") from error
+            raise UsageError(
+                f"agent {name!r}: {module_name} needs {error.name!r}, which is not installed"
+            ) from error
         raise UsageError(
             f"agent {name!r}: no module {error.name!r}; it must be installed, or lie in the "
             "current directory"
         ) from error
-    except Exception as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise UsageError(
             f"agent {name!r}: importing {module_name} raised {type(error).__name__}: {error}"
         ) from error

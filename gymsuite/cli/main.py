@@ -39,13 +39,12 @@ COMMANDS: Mapping[str, str] = {
 
 def main() -> None:
     """Run the command that the arguments name."""
-    app = build(sys.argv[1:])
     try:
-        app(prog_name="gymsuite")
+        build(sys.argv[1:])(prog_name="gymsuite")
     except GymsuiteError as error:
         Console(stderr=True, highlight=False).print(plain(f"error: {error}"), soft_wrap=True)
         sys.exit(_INFRASTRUCTURE if isinstance(error, InfrastructureError) else _USAGE)
-    except Interrupted:
+    except (Interrupted, KeyboardInterrupt):
         sys.exit(_INTERRUPTED)
 
 

@@ -224,6 +224,7 @@ def test_a_model_that_is_not_named_is_asked_for(options: AgentOptions, complaint
         ("json:dumbs", "did you mean 'dumps'"),
         ("json:__doc__", "no function or class but str"),
         ("user_broken:make", "raised RuntimeError: at import"),
+        ("user_exits:make", "raised SystemExit: 7"),
         ("user_needs:make", "needs 'not_installed_anywhere'"),
         (":make", "':make'"),
     ],
@@ -232,6 +233,7 @@ def test_a_name_that_stands_for_no_agent_says_why(
     name: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "user_broken.py").write_text("raise RuntimeError('at import')")
+    (tmp_path / "user_exits.py").write_text("raise SystemExit(7)")
     (tmp_path / "user_needs.py").write_text("import not_installed_anywhere")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(UsageError, match=complaint):
