@@ -139,7 +139,7 @@ async def _read_unchanged(
 
 def _patience(expected: Expectations) -> float:
     """How many seconds the tests may take: no slow machine needs this, and a hanging test does."""
-    return 60.0 + 30.0 * expected.seconds
+    return min(300.0, 60.0 + 30.0 * expected.seconds)
 
 
 def _present(files: Mapping[str, FileState | None]) -> dict[str, FileState]:

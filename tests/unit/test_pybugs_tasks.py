@@ -94,6 +94,17 @@ def test_the_libraries_are_those_that_the_image_pins() -> None:
     assert dict(pins) == {library.name: library.version for library in LIBRARIES.values()}
 
 
+def test_every_task_was_made_of_a_line_of_bugs_jsonl() -> None:
+    lines = (FOLDER / "bugs.jsonl").read_text().splitlines()
+    written = {entry["id"]: entry for entry in map(json.loads, lines)}
+    fields = ("file", "function", "operator", "site")
+
+    for name, task in TASKS.items():
+        bugs = [bug.model_dump(include=set(fields)) for bug in row_of(task).bugs]
+        assert bugs == written[name]["bugs"], name
+        assert all(topic in task.prompt for topic in written[name]["topics"]), name
+
+
 def test_rows_hold_names_and_digests_and_no_code_of_a_library() -> None:
     lines = (FOLDER / "tasks.jsonl").read_text().splitlines()
 
