@@ -15,8 +15,8 @@ from gymsuite.adapters.trl import environment_class, rows
 
 from .tiny_policy import Lessons, TinyPolicy, taught_policy
 
-TASKS = ("numbers-evens", "numbers-squares", "numbers-ascending", "numbers-unique")
-LESSON_STEPS = 120
+TASKS = ("numbers-evens", "numbers-multiples-of-4")  # each other's answer gets partial credit
+LESSON_STEPS = 90
 
 
 @pytest.fixture(scope="session")

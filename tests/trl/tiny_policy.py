@@ -25,6 +25,7 @@ _SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 _TAGS = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 _VOCABULARY = 1000
 _LONGEST = 1024
+_WARM_UP = 10
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,10 @@ def taught_policy(lessons: Lessons, *, steps: int) -> TinyPolicy:
     model = make_model(tokenizer)
     rng = random.Random(1)
     template = get_training_chat_template(tokenizer)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=7e-3, betas=(0.9, 0.95))
+    rate = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / _WARM_UP, 1.0, 1.6 * (steps - step) / steps)
+    )
     model.train()
     for _ in range(steps):
         batch = [
@@ -155,7 +159,9 @@ def taught_policy(lessons: Lessons, *, steps: int) -> TinyPolicy:
         loss = model(input_ids=inputs, attention_mask=mask, labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+        rate.step()
     return TinyPolicy(tokenizer, model.state_dict())
 
 
