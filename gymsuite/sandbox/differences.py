@@ -65,7 +65,7 @@ class _Comparison:
     start: PurePosixPath
     left: int
     hidden: list[PurePosixPath] = field(default_factory=list)
-    after: dict[str, FileState] = field(default_factory=dict)
+    present: set[str] = field(default_factory=set)
     changed: dict[str, Change] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
 
@@ -86,15 +86,15 @@ class _Comparison:
             if found.mode != 0 or _UNKNOWN in name:
                 self.omitted.add(name)
             return
-        self.after[name] = _state(found.mode, found.data)
+        self.present.add(name)
+        # At once, so that no more than the bound is ever held.
+        await asyncio.to_thread(self._compare, name, _state(found.mode, found.data))
 
     def finish(self) -> Changes:
-        """Compare with the image, which is on this machine's disk."""
-        for name, after in self.after.items():
-            self._compare(name, after)
+        """Add what the image had in hidden places, and is not there again."""
         for place in self.hidden:
             for name in self._files(place):
-                if name not in self.after and name not in self.omitted:
+                if name not in self.present and name not in self.omitted:
                     self._compare(name, None)
         return Changes(tuple(sorted(self.changed.values())), tuple(sorted(self.omitted)))
 

@@ -38,7 +38,8 @@ def difference(upper: Path, image: Image, root: str, max_bytes: int) -> Changes:
         comparison.descend(upper, start)
         comparison.delete_hidden()
     except _TooManyError:
-        comparison.omitted.add(str(start))
+        # What was found so far is not what there is.
+        return Changes((), (str(start),))
     changed = sorted(comparison.changed.values())
     return Changes(tuple(changed), tuple(sorted(comparison.omitted)))
 
@@ -105,8 +106,7 @@ class _Comparison:
             self._descend(inner, names[1:], root)
 
     def _directory(self, folder: int, path: PurePosixPath, depth: int) -> None:
-        for name in sorted(os.listdir(folder)):
-            self._count()
+        for name in self._names(folder):
             inside = path / name
             if name == ".git" or inside in self._mounts:
                 continue
@@ -114,6 +114,14 @@ class _Comparison:
                 self._entry(folder, inside, depth)
             except OSError:
                 self._omit(inside)
+
+    def _names(self, folder: int) -> list[str]:
+        names = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                self._count()
+                names.append(entry.name)
+        return sorted(names)
 
     def _entry(self, folder: int, path: PurePosixPath, depth: int) -> None:
         mode = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
@@ -177,11 +185,20 @@ class _Comparison:
 
 @contextmanager
 def _opened(path: str | Path, folder: int | None = None) -> Iterator[int]:
-    descriptor = os.open(path, _OPEN_DIRECTORY, dir_fd=folder)
+    descriptor = _open(path, _OPEN_DIRECTORY, folder)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _open(path: str | Path, flags: int, folder: int | None) -> int:
+    """Open what is no link. It belongs to this user, who may have been denied to read it."""
+    try:
+        return os.open(path, flags, dir_fd=folder)
+    except PermissionError:
+        os.chmod(path, 0o700, dir_fd=folder)
+        return os.open(path, flags, dir_fd=folder)
 
 
 def _status(folder: int, name: str) -> os.stat_result | None:
@@ -206,7 +223,7 @@ def _is_text(name: str) -> bool:
 def _state(folder: int, name: str, status: os.stat_result) -> FileState:
     if stat.S_ISLNK(status.st_mode):
         return FileState(0o120000, os.readlink(os.fsencode(name), dir_fd=folder))
-    descriptor = os.open(name, _OPEN_FILE, dir_fd=folder)
+    descriptor = _open(name, _OPEN_FILE, folder)
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(status.st_size)
     mode = 0o100755 if status.st_mode & stat.S_IXUSR else 0o100644

@@ -223,6 +223,37 @@ def test_a_sandbox_full_of_entries_costs_no_more_than_was_allowed(in_sandbox: In
     assert len(changes.changed) + len(changes.omitted) == 3001
 
 
+def test_all_contents_together_are_bounded(in_sandbox: InSandbox) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        script = "i=0; while [ $i -lt 20 ]; do truncate -s 90K f$i; i=$((i+1)); done"
+        await sandbox.exec(script, timeout=PATIENCE)
+        return await sandbox.changes("/workspace", max_bytes=100_000)
+
+    changes = in_sandbox(body)
+    assert len(changes.changed) == 1
+    assert len(changes.omitted) == 19
+
+
+def test_more_entries_than_anyone_looks_at_are_omitted_together(in_sandbox: InSandbox) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        script = "echo more >> plain.txt; mkdir z; cd z; seq 1 100500 | xargs touch"
+        await sandbox.exec(script, timeout=PATIENCE)
+        return await sandbox.changes("/workspace")
+
+    assert in_sandbox(body) == Changes((), ("/workspace",))
+
+
+@pytest.mark.parametrize("place", ["tree/deep", "tree", ".", "/"])
+def test_a_directory_that_nobody_may_read_makes_no_error(in_sandbox: InSandbox, place: str) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        script = f"echo new > tree/deep/new.txt; chmod 000 tree/deep/new.txt {place}"
+        result = await sandbox.exec(script, timeout=PATIENCE)
+        assert result.exit_code == 0, result.output
+        return await sandbox.changes("/workspace")
+
+    assert set(by_path(in_sandbox(body))) <= {"tree/deep/new.txt"}
+
+
 def test_reading_changes_ends_every_process_first(in_sandbox: InSandbox) -> None:
     async def body(sandbox: Sandbox) -> Any:
         await sandbox.exec("setsid sh -c 'while :; do date > now; done' &", timeout=PATIENCE)
