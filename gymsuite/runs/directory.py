@@ -119,6 +119,11 @@ class RunDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             fd = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UsageError(
+                f"{self.path} cannot be a run directory: it is, or lies below, a file; choose "
+                "another --out"
+            ) from error
         except OSError as error:
             raise StoreError(
                 f"cannot make the run directory {self.path}: {error.strerror}", retryable=False

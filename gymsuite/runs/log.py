@@ -7,8 +7,9 @@ error, because it cannot have come from a crash.
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, NoReturn, Self
+from typing import BinaryIO, NamedTuple, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -69,7 +70,10 @@ class RolloutLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            self._cannot_write(error)
         self._size = _whole_lines(self._fd)
         os.ftruncate(self._fd, self._size)
         self._synced = self._size
@@ -140,7 +144,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
 
 def read_rollout(path: Path, offset: int) -> Rollout:
     """The whole record whose line begins at `offset`."""
-    with path.open("rb") as file:
+    with _readable(path) as file:
         file.seek(offset)
         line = file.readline()
     try:
@@ -152,11 +156,21 @@ def read_rollout(path: Path, offset: int) -> Rollout:
 def _lines(path: Path) -> Iterator[bytes]:
     if not path.exists():
         return
-    with path.open("rb") as file:
+    with _readable(path) as file:
         for line in file:
             if not line.endswith(b"\n"):
                 return
             yield line
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise StoreError(message, retryable=False) from error
 
 
 def _damaged(path: Path, where: int | str, error: ValidationError) -> StoreError:

@@ -112,6 +112,13 @@ def test_a_full_disk_keeps_what_is_whole(tmp_path: Path) -> None:
     assert _repeats(path) == [0, 2]
 
 
+def test_a_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=f"cannot write {tmp_path}: Is a directory"):
+        RolloutLog(tmp_path)
+    with pytest.raises(StoreError, match=f"cannot read {tmp_path}: Is a directory"):
+        list(read_rows(tmp_path))
+
+
 def test_a_failed_attempt_is_kept_like_any_other(tmp_path: Path) -> None:
     path = tmp_path / "rollouts.jsonl"
     failure = Failure(kind="sandbox", stage="reset", message="gone")

@@ -291,6 +291,14 @@ def test_a_directory_with_something_in_it_is_not_reused(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "other").iterdir()} <= {"thesis.txt", "lock"}
 
 
+def test_a_file_is_no_run_directory(tmp_path: Path) -> None:
+    plan = make_plan([_environment()])
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match="it is, or lies below, a file"):
+            _run(path, _Players(), plan)
+
+
 def test_resuming_another_run_says_what_differs(tmp_path: Path) -> None:
     _run(tmp_path / "r", _Players(), make_plan([_environment(2)]))
     with pytest.raises(UsageError, match=r"repeats was 1 and is 2; seed was 0 and is 7"):
