@@ -1,6 +1,8 @@
 """What the tests of a task should do under the interpreter at hand."""
 
+import asyncio
 from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 from gymsuite.errors import DefinitionError
 from gymsuite.sandbox.protocol import OpenSandbox
@@ -10,30 +12,39 @@ from gymsuite.verify.judging import Expectations
 from .measure import measure
 from .row import Row
 
+_Key = tuple[str, str]
+
 
 class Remeasured:
     """Expectations measured again, because the row's are of another Python. Kept in memory."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Expectations] = {}
+        self._known: dict[_Key, Expectations] = {}
+        # A lock belongs to the loop that it was waited for in, and goes with it.
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, asyncio.Lock]] = (
+            WeakKeyDictionary()
+        )
 
     def known(self, task: Task, row: Row, description: Mapping[str, object]) -> Expectations | None:
         """The row's own where they hold, or those measured before for this image."""
-        if description.get("python") == row.expected.python:
+        if row.holds_under(description.get("python")):
             return row.expected
         return self._known.get(_key(task, description))
 
     async def measure(
         self, task: Task, row: Row, description: Mapping[str, object], open_sandbox: OpenSandbox
     ) -> Expectations:
-        """Measure them; raises `DefinitionError` where nothing is left to test."""
-        new = await measure(open_sandbox, row.spec, row.bugs, row.expected.files)
-        expected = _both(task, row.expected, new.expected)
-        self._known[_key(task, description)] = expected
-        return expected
+        """Measure them, once for all who ask; `DefinitionError` where nothing is left to test."""
+        key = _key(task, description)
+        locks = self._locks.setdefault(asyncio.get_running_loop(), {})
+        async with locks.setdefault(key, asyncio.Lock()):
+            if key not in self._known:
+                new = await measure(open_sandbox, row.spec, row.bugs, row.expected.files)
+                self._known[key] = _both(task, row.expected, new.expected)
+        return self._known[key]
 
 
-def _key(task: Task, description: Mapping[str, object]) -> tuple[str, str]:
+def _key(task: Task, description: Mapping[str, object]) -> _Key:
     return str(description.get("digest", "")), task.id
 
 

@@ -14,12 +14,16 @@ PYTHON = "/opt/venv/bin/python"
 
 
 class Row(Model):
-    """The hidden part of a task."""
+    """The hidden part of a task.
+
+    `also` are the other interpreters under which all that is expected was measured to be the same.
+    """
 
     library: str
     version: str
     bugs: tuple[Bug, ...]
     expected: Expectations
+    also: tuple[str, ...] = ()
 
     @staticmethod
     def workspace(library: str) -> SandboxSpec:
@@ -35,6 +39,10 @@ class Row(Model):
     def workdir(self) -> str:
         """Where the library's checkout lies in the image."""
         return self.spec.workdir
+
+    def holds_under(self, python: object) -> bool:
+        """Whether the expectations were measured under this interpreter."""
+        return python in (self.expected.python, *self.also)
 
     @property
     def paths(self) -> tuple[str, ...]:

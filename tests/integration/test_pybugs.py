@@ -303,6 +303,7 @@ def expecting(task: Task, **changes: object) -> Task:
     """The task as if it had been measured otherwise."""
     hidden = json.loads(json.dumps(task.model_dump(mode="json")["hidden"]))
     hidden["expected"].update(changes)
+    hidden["also"] = []
     return task.model_copy(update={"hidden": hidden})
 
 
@@ -315,6 +316,38 @@ def test_expectations_of_another_python_are_measured_again(in_suite: InSuite) ->
         return await PYBUGS.verify(elsewhere, submission, open_sandbox)
 
     assert in_suite(body).reward == 1.0
+
+
+def test_they_are_measured_once_for_all_who_wait_and_never_where_they_are_noted(
+    in_suite: InSuite,
+) -> None:
+    elsewhere = expecting(FIRST, python="3.0.2").model_copy(update={"id": "measured-once"})
+    opened: list[SandboxSpec] = []
+
+    async def body(open_sandbox: OpenSandbox) -> tuple[list[Score], int, Score, int]:
+        @asynccontextmanager
+        async def counted(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+            opened.append(spec)
+            async with open_sandbox(spec) as sandbox:
+                python = str(sandbox.description["python"])
+                yield sandbox
+            pythons.append(python)
+
+        pythons: list[str] = []
+        submission, _ = await repaired(FIRST, open_sandbox)
+        both = [PYBUGS.verify(elsewhere, submission, counted) for _ in range(2)]
+        scores = await asyncio.gather(*both)
+        asked = len(opened)
+        row = row_of(elsewhere).model_copy(update={"also": (pythons[0],)})
+        noted = elsewhere.model_copy(
+            update={"hidden": row.model_dump(mode="json"), "id": "measured-never"}
+        )
+        return scores, asked, await PYBUGS.verify(noted, submission, counted), len(opened) - asked
+
+    scores, asked, score, asked_again = in_suite(body)
+    assert [one.reward for one in (*scores, score)] == [1.0, 1.0, 1.0]
+    assert asked == 2 + 2 + 2, "to see the interpreter, to measure once, to judge"
+    assert asked_again == 1
 
 
 def test_a_task_of_which_nothing_is_left_here_says_so_with_both_versions(
