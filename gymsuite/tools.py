@@ -13,6 +13,9 @@ from gymsuite.errors import DefinitionError, GymsuiteError, PathRefused
 from gymsuite.sandbox.protocol import Sandbox
 from gymsuite.types import Limits, Message, Task, ToolCall, ToolSchema
 
+_HINT_BYTES = 1 << 20
+"""In a larger file no near miss is looked for: an agent chose its size, and it costs as much."""
+
 Tool = Callable[..., Awaitable[str]]
 """`async def name(context: Context, argument: type, ...) -> str`; its docstring describes it."""
 
@@ -104,6 +107,8 @@ def _encodable(text: str) -> str:
 def _why_not_once(path: str, data: bytes, wanted: bytes, count: int) -> str:
     if count > 1:
         return f"`old` occurs {count} times in {path!r}; add lines around it to make it unique"
+    if len(data) + len(wanted) > _HINT_BYTES:
+        return f"`old` does not occur in {path!r}"
     if b"\r\n" in data and data.replace(b"\r\n", b"\n").count(wanted):
         return f"`old` is not in {path!r} as given: the file's lines end in \\r\\n"
     squeezed = b" ".join(wanted.split())

@@ -1,10 +1,12 @@
 """The data that flows through a rollout. Frozen, and nothing here does I/O."""
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import from_json, to_json
 
 
 class Model(BaseModel):
@@ -25,11 +27,32 @@ def _finite(number: float) -> float:
 Finite = Annotated[float, AfterValidator(_finite)]
 
 
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+Said = Annotated[str, AfterValidator(_encodable)]
+"""Text of a model's; the lone surrogates that JSON lets through could never be recorded."""
+
+
+def _recordable(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record can hold; raises an error for what JSON cannot carry, or not so deep."""
+    if "\\ud" in json.dumps(arguments):
+        text = json.dumps(arguments, ensure_ascii=False)
+        arguments = json.loads(text.encode(errors="replace"))
+    from_json(to_json([[[[[[[[arguments]]]]]]]]))  # a record lies around them, and is read again
+    return arguments
+
+
 class TextPart(Model):
     """A piece of text in a message."""
 
     type: Literal["text"] = "text"
-    text: str
+    text: Said
 
 
 class ImagePart(Model):
@@ -44,13 +67,24 @@ class ToolCall(Model):
     """One call that the agent asks for.
 
     `error` says why the model's arguments could not be read (malformed JSON, say). Such a call is
-    never run: its observation is the error.
+    never run: its observation is the error. So are arguments that no record could hold.
     """
 
-    id: str = ""
-    name: str
+    id: Said = ""
+    name: Said
     arguments: Mapping[str, Any] = {}
-    error: str | None = None
+    error: Said | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _readable(cls, data: object) -> object:
+        if not isinstance(data, dict) or not isinstance(data.get("arguments"), Mapping):
+            return data
+        try:
+            return {**data, "arguments": _recordable(dict(data["arguments"]))}
+        except (TypeError, ValueError, RecursionError) as error:
+            problem = f"they are too deep, too large or no JSON: {error}"
+            return {**data, "arguments": {}, "error": data.get("error") or problem}
 
 
 class TokenUsage(Model):
@@ -69,10 +103,10 @@ class Message(Model):
     """
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | tuple[TextPart | ImagePart, ...] = ""
-    reasoning: str = ""
+    content: Said | tuple[TextPart | ImagePart, ...] = ""
+    reasoning: Said = ""
     tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
+    tool_call_id: Said | None = None
     usage: TokenUsage | None = None
     extra: Mapping[str, Any] = {}
 

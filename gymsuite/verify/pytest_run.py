@@ -95,12 +95,15 @@ def parse(result: ExecResult, nonce: str) -> PytestRun:
             f"{result.stderr[-500:].decode(errors='replace')!r}"
         )
     reader = _Reader()
-    for line in lines[1:-1]:
-        reader.take(_record(line, nonce))
-    if lines[-1]:
-        reader.disturb("a line without an end")
     if result.truncated:
         reader.disturb("more output than any run sends")
+    if lines[-1]:
+        reader.disturb("a line without an end")
+    for line in lines[1:-1]:
+        # Nothing behind a disturbance counts, and there may be millions of lines.
+        if reader.disturbed:
+            break
+        reader.take(_record(line, nonce))
     return PytestRun(
         python=str(python[1]),
         collected=reader.collected,
@@ -130,6 +133,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.collected: tuple[str, ...] = ()
+        self.known: frozenset[str] = frozenset()
         self.results: dict[str, Outcome] = {}
         self.compared: dict[str, bool] = {}
         self.ended = False
@@ -145,6 +149,7 @@ class _Reader:
         match record:
             case ("collected", list() as names) if not self.collected and not self.results:
                 self.collected = tuple(map(str, names))
+                self.known = frozenset(self.collected)
             case ("test", [str() as name, str() as status, str() as digest, *rest]):
                 self._test(name, Outcome(status, digest, *rest[:2]))
             case ("ended", [int(), dict() as compared]):
@@ -153,7 +158,7 @@ class _Reader:
                 self.disturb("a line that is no record")
 
     def _test(self, name: str, result: Outcome) -> None:
-        if name not in self.collected:
+        if name not in self.known:
             self.disturb(f"a result for {name!r}, which was not collected")
         elif name in self.results:
             self.disturb(f"two results for {name!r}")

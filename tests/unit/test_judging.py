@@ -125,6 +125,12 @@ def test_output_that_was_cut_is_tampering() -> None:
     assert judge(run, EXPECTED, CANARIES).forged == "more output than any run sends"
 
 
+def test_nothing_behind_a_disturbance_is_read() -> None:
+    records = [HONEST[0], ("noise", None), *HONEST[1:]]
+
+    assert not read(records).results
+
+
 def test_a_run_that_hangs_is_scored_with_its_reason() -> None:
     start = f'{NONCE} ["started", "3.11.7"]\n'.encode()
     run = parse(ExecResult(137, start, b"", timed_out=True), NONCE)

@@ -100,6 +100,13 @@ def test_edit_says_why_it_did_not_replace(data: bytes, old: str, says: str) -> N
     assert sandbox.files["f"] == data
 
 
+def test_edit_looks_for_no_near_miss_in_a_huge_file() -> None:
+    """Splitting it would cost many times the memory that its author spent."""
+    sandbox = FakeSandbox({"f": b"a  b\n" * 300_000})
+    said = reply("edit", {"path": "f", "old": "b a", "new": "n"}, make_context(sandbox))
+    assert said == "error: `old` does not occur in 'f'"
+
+
 def test_edit_replaces_the_one_place_and_says_where() -> None:
     sandbox = FakeSandbox({"f": b"one\ntwo\xff\nthree\n"})
     said = reply("edit", {"path": "f", "old": "three", "new": "3"}, make_context(sandbox))

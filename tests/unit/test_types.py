@@ -38,3 +38,32 @@ def test_the_text_of_a_message_leaves_pictures_out() -> None:
 def test_hidden_fields_do_not_show_in_a_repr() -> None:
     task = Task(id="t", prompt="p", hidden={"k": "SECRET"}, solution=(ToolCall(name="SECRET"),))
     assert "SECRET" not in repr(task)
+
+
+def nested(depth: int) -> list[object]:
+    inner: list[object] = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+@pytest.mark.parametrize(
+    "value",
+    [nested(200), nested(5000), 10**5000, b"\xff", {1}, object()],
+    ids=["deep", "deeper", "huge", "bytes", "set", "object"],
+)
+def test_arguments_that_no_record_could_hold_are_unreadable(value: object) -> None:
+    call = ToolCall(name="t", arguments={"x": value})
+    assert call.arguments == {}
+    assert call.error is not None
+    assert "too deep, too large or no JSON" in call.error
+
+
+def test_what_a_model_said_can_always_be_recorded() -> None:
+    bad = "a\ud800b"
+    call = ToolCall(id=bad, name=bad, arguments={bad: [bad], "deep": nested(150)})
+    message = Message(role="assistant", content=bad, reasoning=bad, tool_calls=(call,))
+    rollout = Rollout.model_validate(BASE | {"score": SCORE, "messages": (message,)})
+    assert rollout.messages[0].content == "a?b"
+    assert call.arguments["a?b"] == ["a?b"]
+    assert Rollout.model_validate_json(rollout.model_dump_json()) == rollout
