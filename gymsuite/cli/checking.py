@@ -34,15 +34,17 @@ _STYLES = {"kept": "green", "broken": "red", "unknown": "yellow", "moot": "dim"}
 
 def check(
     environments: Annotated[
-        list[str] | None, typer.Argument(metavar="ENV...", help="Ids, such as coding/pybugs-v1.")
+        list[str] | None, typer.Argument(metavar="ENV", help="Ids, such as coding/pybugs-v1.")
     ] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="All environments there are.")] = False,
     tasks: Annotated[
-        int | None, typer.Option("--tasks", "-n", min=1, help="A sample of tasks, not all.")
+        int | None,
+        typer.Option("--tasks", "-n", min=1, metavar="N", help="A sample of tasks, not all."),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="At once; 2 for each CPU.")
+        int | None,
+        typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
     ] = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,

@@ -26,7 +26,9 @@ _INCOMPLETE = 3
 def demo(
     *,
     environment: Annotated[str, typer.Option(metavar="ENV", help="Where.")] = "coding/pybugs-v1",
-    tasks: Annotated[int, typer.Option("--tasks", "-n", min=1, help="How many tasks.")] = 6,
+    tasks: Annotated[
+        int, typer.Option("--tasks", "-n", min=1, metavar="N", help="How many tasks.")
+    ] = 6,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     registry: RegistryOption = None,

@@ -33,7 +33,7 @@ _MODEL, _HOW = "The model of --agent openai", "Where the run goes, and how"
 
 def evaluate(
     environments: Annotated[
-        list[str], typer.Argument(metavar="ENV...", help="Ids, such as coding/pybugs-v1.")
+        list[str], typer.Argument(metavar="ENV", help="Ids, such as coding/pybugs-v1.")
     ],
     *,
     agent: Annotated[
@@ -148,6 +148,8 @@ def evaluate(
     """Play tasks with an agent, and score what it leaves behind."""
     if resume and out is None:
         raise UsageError("--resume goes on with a run: name its directory with --out DIR")
+    if retry_failed and not resume:
+        raise UsageError("--retry-failed goes with --resume: a new run has no failures yet")
     if agent == "openai" and model in MODELS and not base_url:
         raise UsageError(
             f"--model {model} is served on this machine: run `gymsuite models serve {model}` in "

@@ -42,10 +42,17 @@ def main() -> None:
     try:
         build(sys.argv[1:])(prog_name="gymsuite")
     except GymsuiteError as error:
-        Console(stderr=True, highlight=False).print(plain(f"error: {error}"), soft_wrap=True)
+        _complain(str(error))
         sys.exit(_INFRASTRUCTURE if isinstance(error, InfrastructureError) else _USAGE)
+    except OSError as error:  # of this machine: a full disk behind the output, say
+        _complain(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        sys.exit(_INFRASTRUCTURE)
     except (Interrupted, KeyboardInterrupt):
         sys.exit(_INTERRUPTED)
+
+
+def _complain(text: str) -> None:
+    Console(stderr=True, highlight=False).print(plain(f"error: {text}"), soft_wrap=True)
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:

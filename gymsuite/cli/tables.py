@@ -47,7 +47,7 @@ def _row(report: RunReport, figures: Figures, k: int) -> Iterator[str | Text]:
     yield _number(figures.mean_reward)
     yield _share(figures.pass_at_1)
     interval = figures.interval
-    yield f"{interval.low * 100:.0f}-{interval.high * 100:.0f} %" if interval else "-"
+    yield _range(interval.low * 100, interval.high * 100) if interval else "-"
     if k > 1:
         yield _share(figures.pass_at.get(k))
     yield f"{figures.solved}/{figures.scored}"
@@ -79,6 +79,12 @@ def _lines(report: RunReport) -> Iterator[Text]:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
+
+
+def _range(low: float, high: float) -> str:
+    """Whole percents, or with a decimal where both ends would look the same."""
+    digits = int(round(low) == round(high))
+    return f"{low:.{digits}f}-{high:.{digits}f} %"
 
 
 def _share(value: float | None) -> str:

@@ -34,7 +34,8 @@ def verify(
     directory: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     *,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="At once; 2 for each CPU.")
+        int | None,
+        typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
     ] = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,

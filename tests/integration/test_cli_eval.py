@@ -247,3 +247,37 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     again = _eval(tmp_path, "-a", "oracle", "--out", "r", "--resume", "--json")
     assert json.loads(again.stdout)["solved"] == 12
     assert _rows(tmp_path / "r")[: len(kept)] == kept
+
+
+def test_output_that_cannot_be_written_loses_no_rollout(tmp_path: Path) -> None:
+    registry = make_suite(tmp_path)
+    line = command("eval", "test/yes-v1", "-a", "oracle", "--registry", registry, "--out", "r")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            line, stdout=full, stderr=-1, cwd=tmp_path, env=variables(), text=True, check=False
+        )
+    assert done.returncode == 3
+    assert "error: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(_rows(tmp_path / "r")) == 12
+
+
+def test_retry_failed_without_a_run_to_go_on_with_is_refused(tmp_path: Path) -> None:
+    done = _eval(tmp_path, "-a", "oracle", "--retry-failed")
+    assert done.returncode == 2
+    assert "--retry-failed goes with --resume" in done.stderr
+
+
+def test_a_narrow_interval_keeps_its_two_ends(tmp_path: Path) -> None:
+    (tmp_path / "mostly.py").write_text(
+        "from gymsuite import Message\n"
+        "class Agent:\n"
+        "    def __init__(self, task): self.lucky = task.id == 't0' and not Agent.told\n"
+        "    told = False\n"
+        "    async def act(self, observation):\n"
+        "        Agent.told = True\n"
+        "        return Message(role='assistant', content='yes' if self.lucky else 'no')\n"
+    )
+    done = _eval(tmp_path, "-a", "mostly:Agent", "-k", "80", "--concurrency", "1")
+    assert "1/960" in done.stdout
+    assert "0.0-0.3 %" in " ".join(done.stdout.split())
