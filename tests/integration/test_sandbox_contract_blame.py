@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gymsuite import Sandbox
+from gymsuite import Sandbox, SandboxSpec
 from gymsuite.errors import PathRefused
 
-from .conftest import InSandbox
+from .conftest import InSandbox, Provider
 
 PATIENCE = 30.0
 
@@ -92,3 +92,33 @@ def test_many_refusals_leave_the_sandbox_alive(in_sandbox: InSandbox) -> None:
         return await sandbox.exec("echo alive", timeout=PATIENCE)
 
     assert in_sandbox(body).stdout == b"alive\n"
+
+
+HOLD_MEMORY = """
+import os
+held = os.memfd_create("held", 0)
+for _ in range(90):
+    os.write(held, b"x" * 1_000_000)
+os.set_inheritable(held, True)
+if os.fork() == 0:
+    os.setsid()
+    for stream in (1, 2):
+        os.dup2(os.open("/dev/null", os.O_RDWR), stream)
+    os.execv("/bin/sleep", ["sleep", "1000"])
+"""
+
+
+@pytest.mark.docker
+def test_memory_that_a_small_process_holds_is_not_paid_for_by_the_exec_server(
+    docker: Provider,
+) -> None:
+    async def body() -> Any:
+        async with docker.open(SandboxSpec(image="fixture", memory_bytes=128 << 20)) as sandbox:
+            await sandbox.exec("head -c 60000000 /dev/zero > big", timeout=PATIENCE)
+            await sandbox.exec(["python3", "-c", HOLD_MEMORY], timeout=PATIENCE)
+            data = await sandbox.read("big")
+            return len(data or b""), await sandbox.exec("echo alive", timeout=PATIENCE)
+
+    size, alive = asyncio.run(body())
+    assert size == 60_000_000
+    assert alive.stdout == b"alive\n"
