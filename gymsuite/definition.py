@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from gymsuite.environment import Collect, Prepare, Respond, Solve, Verifier
-from gymsuite.errors import DefinitionError
+from gymsuite.errors import DefinitionError, describe
 from gymsuite.tools import Tool, submit
 from gymsuite.types import Task
 
@@ -115,7 +115,7 @@ def _given_tasks(source: Any, where: Path) -> Any:  # noqa: ANN401 - an author's
     try:
         tasks = source() if callable(source) else source
     except (Exception, SystemExit) as error:  # an author's code may raise anything
-        raise DefinitionError(f"{where}: tasks(): {type(error).__name__}: {error}") from error
+        raise DefinitionError(f"{where}: tasks(): {describe(error)}") from error
     if not isinstance(tasks, Sequence) or isinstance(tasks, str | bytes):
         raise DefinitionError(f"{where}: `tasks` is {_kind(tasks)}; it would be a tuple of Task")
     if not isinstance(tasks, tuple | list):

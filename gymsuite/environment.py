@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gymsuite.errors import DeadlineError, GymsuiteError, VerifierError
+from gymsuite.errors import DeadlineError, GymsuiteError, VerifierError, describe
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.tools import Context, Tool, Toolbox, submit
 from gymsuite.types import (
@@ -89,7 +89,7 @@ class Environment:
             raise VerifierError(f"verifier of {self.id} cancelled itself") from error
         except (Exception, SystemExit) as error:  # the one place where any has a name: verifier's
             raise VerifierError(
-                f"verifier of {self.id} raised {type(error).__name__} for task {task.id!r}: {error}"
+                f"verifier of {self.id} failed for task {task.id!r}: it raised {describe(error)}"
             ) from error
         if not isinstance(score, Score):
             raise VerifierError(

@@ -18,6 +18,7 @@ from gymsuite.errors import (
     SandboxDead,
     Truncated,
     UsageError,
+    describe,
 )
 from gymsuite.sandbox.lazy import LazySandbox
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
@@ -280,7 +281,7 @@ class Episode:
             raise
         except (Exception, SystemExit) as error:
             raise DefinitionError(
-                f"{part}() of {self.environment.id} raised {type(error).__name__}: {error}"
+                f"{part}() of {self.environment.id} raised {describe(error)}"
             ) from error
 
     def _spec(self, task: Task) -> SandboxSpec:

@@ -15,6 +15,9 @@ A mistake of the agent is not an exception: a bad tool call, a failing command o
 timed out is an observation.
 """
 
+import traceback
+from pathlib import Path
+
 
 class GymsuiteError(Exception):
     """Base of every error that gymsuite raises on purpose."""
@@ -91,3 +94,16 @@ class Truncated(GymsuiteError):  # noqa: N818 - an outcome rather than an error
     def __init__(self, message: str = "", *, action: object = None) -> None:
         super().__init__(message)
         self.action = action
+
+
+def describe(error: BaseException) -> str:
+    """What someone else's code raised, and the line of theirs where it did: `f.py:3`."""
+    ours = str(Path(__file__).parent)
+    frames = [
+        (Path(summary.filename), summary.lineno)
+        for summary in traceback.extract_tb(error.__traceback__)
+        if not summary.filename.startswith((ours, "<"))
+    ]
+    theirs = [frame for frame in frames if frame[0] == frames[0][0]]
+    where = f" ({theirs[-1][0].name}:{theirs[-1][1]})" if theirs else ""
+    return f"{type(error).__name__}: {error}{where}"

@@ -15,6 +15,7 @@ from gymsuite.errors import (
     GymsuiteError,
     InfrastructureError,
     Truncated,
+    describe,
 )
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.types import (
@@ -147,7 +148,7 @@ class _Recorder:
         except (Exception, SystemExit) as error:
             self._acting = True
             raise AgentError(
-                f"the agent's factory raised {type(error).__name__}: {error}", retryable=False
+                f"the agent's factory raised {describe(error)}", retryable=False
             ) from error
 
     async def _turn(self, agent: Agent, observation: Observation) -> Step:
@@ -180,9 +181,7 @@ class _Recorder:
             if isinstance(error, TimeoutError) and deadline.expired():
                 self._acting = False
                 return None
-            raise AgentError(
-                f"the agent raised {type(error).__name__}: {error}", retryable=False
-            ) from error
+            raise AgentError(f"the agent raised {describe(error)}", retryable=False) from error
         finally:
             self._model_seconds += time.monotonic() - started
         if not isinstance(action, Message) or action.role != "assistant":

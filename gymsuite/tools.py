@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from gymsuite.errors import DefinitionError, GymsuiteError, PathRefused
+from gymsuite.errors import DefinitionError, GymsuiteError, PathRefused, describe
 from gymsuite.sandbox.protocol import Sandbox
 from gymsuite.types import Limits, Message, Task, ToolCall, ToolSchema
 
@@ -179,7 +179,7 @@ class Toolbox:
             raise
         except (Exception, SystemExit) as error:
             raise DefinitionError(
-                f"tool {call.name!r} raised {type(error).__name__}: {error}; "
+                f"tool {call.name!r} raised {describe(error)}; "
                 "a mistake of the agent is a ToolError"
             ) from error
         if not isinstance(reply, str):

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from gymsuite.agents.source import AgentOptions, AgentSource
-from gymsuite.errors import AgentError, GymsuiteError, UsageError
+from gymsuite.errors import AgentError, GymsuiteError, UsageError, describe
 from gymsuite.rollout import Agent, AgentFactory
 from gymsuite.types import Task
 
@@ -90,8 +90,7 @@ def _guard(name: str, factory: AgentFactory) -> AgentFactory:
             raise
         except Exception as error:
             raise AgentError(
-                f"agent {name!r} could not be made for task {task.id!r}: "
-                f"{type(error).__name__}: {error}",
+                f"agent {name!r} could not be made for task {task.id!r}: {describe(error)}",
                 retryable=False,
             ) from error
 

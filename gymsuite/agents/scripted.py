@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from gymsuite.agents.source import AgentOptions, AgentSource, Seat
 from gymsuite.environment import Solve
-from gymsuite.errors import DefinitionError, GymsuiteError, Truncated, UsageError
+from gymsuite.errors import DefinitionError, GymsuiteError, Truncated, UsageError, describe
 from gymsuite.rollout import AgentFactory
 from gymsuite.sampling import sample_action
 from gymsuite.types import Action, Message, Observation, Task, ToolCall, ToolSchema
@@ -92,7 +92,7 @@ async def _solve(solve: Solve, task: Task, place: Seat) -> tuple[ToolCall, ...]:
     except GymsuiteError:
         raise
     except (Exception, SystemExit) as error:
-        raise DefinitionError(f"{where} raised {type(error).__name__}: {error}") from error
+        raise DefinitionError(f"{where} raised {describe(error)}") from error
     if isinstance(calls, tuple | list) and all(isinstance(call, ToolCall) for call in calls):
         return tuple(calls)
     raise DefinitionError(f"{where} returned {calls!r:.80}, not a tuple of ToolCall")

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -197,6 +198,15 @@ def test_a_tool_that_exits_or_cancels_itself_is_its_authors_fault(
     record = asyncio.run(rollout(bad, bad.tasks[0], lambda _: Script(say(WRITE)), provider.open))
     assert record.failure is not None
     assert (record.failure.kind, record.failure.stage) == ("definition", "step")
+
+
+def test_what_someone_elses_code_raised_names_their_line(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    agent = Script(KeyError("bug"))
+    record = asyncio.run(rollout(environment, environment.tasks[0], lambda _: agent, provider.open))
+    assert record.failure is not None
+    assert re.search(r"raised KeyError: 'bug' \(test_rollout\.py:\d+\)$", record.failure.message)
 
 
 def test_a_dead_sandbox_in_the_verifier_is_a_failure_at_verify(
