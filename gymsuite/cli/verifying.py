@@ -42,7 +42,10 @@ def verify(
     as_json: JsonOption = False,
     registry: RegistryOption = None,
 ) -> None:
-    """Score a run's stored submissions again; exit code 1 if one scores otherwise."""
+    """Score a run's stored submissions again; exit code 1 if one scores otherwise.
+
+    Rollouts of tasks that have changed are not compared; where all have, the exit code is 1, too.
+    """
     opened = open_registry(registry)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     request = VerifyRequest(directory, concurrency or default_concurrency())
@@ -65,7 +68,7 @@ def verify(
         typer.echo(result.model_dump_json())
     else:
         _present(Console(), result)
-    if result.disagreed:
+    if result.disagreed or not (result.agreed or result.failed):
         raise typer.Exit(_DISAGREES)
     if result.failed:
         raise typer.Exit(_INCOMPLETE)

@@ -54,8 +54,12 @@ def test_a_task_that_has_changed_is_not_compared(tmp_path: Path) -> None:
     registry = _make_run(tmp_path)
     make_suite(tmp_path, ENVIRONMENT.replace("Say yes, {n}.", "Say yes, please, {n % 6}."))
     done = gymsuite("verify", "r", "--json", "--registry", registry, cwd=tmp_path)
-    assert done.returncode == 0
     assert json.loads(done.stdout)["changed"] == 12
+    assert done.returncode == 1, "nothing was confirmed"
+    make_suite(tmp_path, ENVIRONMENT.replace("{n}.", "{n}{'' if n else '!'}."))
+    done = gymsuite("verify", "r", "--json", "--registry", registry, cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (found["changed"], found["agreed"], done.returncode) == (1, 11, 0)
 
 
 def test_a_run_without_scores_cannot_be_verified(tmp_path: Path) -> None:
