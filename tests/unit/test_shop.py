@@ -185,7 +185,6 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a long id": ("get_order", {"order_id": "x" * 5000}, "at most"),
     "a NUL": ("search_products", {"words": "a\0b"}, "NUL"),
     "a NUL in an id": ("get_order", {"order_id": "a\0b"}, "NUL"),
-    "half a character": ("search_products", {"words": "\ud800"}, "unicode"),
     "right to left": ("get_order", {"order_id": "\u202eORD-1\u202c"}, "look the id up"),
     "SQL": ("get_order", {"order_id": "'; DROP TABLE orders; --"}, "look the id up"),
     "a sum of words": ("calculate", {"expression": "__import__('os')"}, "not a sum"),
