@@ -1,6 +1,7 @@
 """Measures which tests show a bug: with the bug twice, without it twice, the network off."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
@@ -49,7 +50,13 @@ def seal(
     pristine: Mapping[str, bytes], unsealed: Mapping[str, Collection[int]]
 ) -> dict[str, bytes]:
     """Take the expected values out of test files."""
-    return {file: sealed(Source(data), unsealed.get(file, ())) for file, data in pristine.items()}
+    return {file: _sealed(data, tuple(unsealed.get(file, ()))) for file, data in pristine.items()}
+
+
+@lru_cache(maxsize=64)
+def _sealed(data: bytes, unsealed: tuple[int, ...]) -> bytes:
+    """Seal one file; a trainer asks for the same one again and again."""
+    return sealed(Source(data), unsealed)
 
 
 async def _unsealed(

@@ -8,7 +8,8 @@ from gymsuite.errors import DefinitionError
 from gymsuite.types import Model
 from gymsuite.verify.source import Edit, Function, Source
 
-from .operators import OPERATORS, Edits, scope
+from .operators import OPERATORS
+from .scope import Edits, scope_of
 
 REMOVED_BODY = "removed_body"
 _LEFT = b"raise NotImplementedError"
@@ -36,7 +37,7 @@ def sites(source: Source, function: Function, operator: str) -> tuple[Edits, ...
         raise DefinitionError(
             f"no operator {operator!r}; there are: {', '.join([*OPERATORS, REMOVED_BODY])}"
         )
-    return tuple(edits for edits in OPERATORS[operator](scope(source, function)) if edits)
+    return tuple(edits for edits in OPERATORS[operator](scope_of(source, function)) if edits)
 
 
 def mutate(files: Mapping[str, bytes], bugs: Sequence[Bug]) -> dict[str, bytes]:

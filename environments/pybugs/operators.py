@@ -1,62 +1,11 @@
 """The faults that people make, as edits of a function: each operator lists its sites."""
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
-from gymsuite.verify.source import Edit, Function, Located, Source
+from gymsuite.verify.source import Edit
 
-Edits = tuple[Edit, ...]
-
-
-class Scope(NamedTuple):
-    """A function in its file, with its nodes in source order."""
-
-    source: Source
-    function: Function
-    nodes: tuple[ast.AST, ...]
-
-    def replace(self, node: Located, text: bytes) -> Edits:
-        """Write `text` where the node is."""
-        return (Edit(self.source.start(node), self.source.end(node), text),)
-
-    def token(self, left: Located, right: Located, old: bytes, new: bytes) -> Edits:
-        """Replace an operator that stands between two nodes, if it can be told for certain."""
-        start, end = self.source.end(left), self.source.start(right)
-        between = self.source.data[start:end]
-        pattern = re.compile(rb"\s+".join(map(re.escape, old.split())))
-        if b"#" in between or len(found := list(pattern.finditer(between))) != 1:
-            return ()
-        return (Edit(start + found[0].start(), start + found[0].end(), new),)
-
-    def removed(self, block: list[ast.stmt], node: ast.stmt) -> Edits:
-        """Take a statement out of its block; an empty block gets a `pass`."""
-        lines = self.source.own_lines(node)
-        if lines is None:
-            return ()
-        if len(block) == 1:
-            return self.replace(node, b"pass")
-        return (Edit(*lines, b""),)
-
-
-def scope(source: Source, function: Function) -> Scope:
-    """Look into a function; its decorators and annotations are none of its behaviour."""
-    parts: list[ast.AST] = [function.args, *function.body]
-    nodes = [node for part in parts for node in ast.walk(part)]
-    located = [node for node in nodes if isinstance(node, Located)]
-    located.sort(key=lambda node: (source.start(node), -source.end(node)))
-    return Scope(source, function, tuple(located))
-
-
-def blocks(nodes: tuple[ast.AST, ...], function: Function) -> Iterator[list[ast.stmt]]:
-    """Every list of statements in a function."""
-    for node in (function, *nodes):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and block:
-                yield block
-
+from .scope import Edits, Scope, arguments_of, blocks, called, is_text
 
 _BOUNDARIES: Mapping[type[ast.cmpop], tuple[bytes, bytes]] = {
     ast.Lt: (b"<", b"<="),
@@ -136,11 +85,11 @@ def arithmetic(scope: Scope) -> Iterator[Edits]:
     """A wrong arithmetic operator; text is left alone."""
     for node in scope.nodes:
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            if not any(_is_text(side) for side in (node.left, node.right)):
+            if not any(is_text(side) for side in (node.left, node.right)):
                 yield scope.token(node.left, node.right, *_ARITHMETIC[type(node.op)])
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
             signs = (b"+=", b"-=") if isinstance(node.op, ast.Add) else (b"-=", b"+=")
-            if not _is_text(node.value):
+            if not is_text(node.value):
                 yield scope.token(node.target, node.value, *signs)
 
 
@@ -151,7 +100,7 @@ def off_by_one(scope: Scope) -> Iterator[Edits]:
             yield scope.replace(node, str(node.value + 1).encode())
             if node.value > 0:
                 yield scope.replace(node, str(node.value - 1).encode())
-        elif isinstance(node, ast.Call) and node.args and _called(node) == "range":
+        elif isinstance(node, ast.Call) and node.args and called(node) == "range":
             yield scope.replace(node.args[-1], scope.source.text(node.args[-1]) + b" - 1")
 
 
@@ -201,7 +150,7 @@ def removed_update(scope: Scope) -> Iterator[Edits]:
 
 def repeated_assignment(scope: Scope) -> Iterator[Edits]:
     """An adjustment of a name that is left out, so that its earlier value stays."""
-    known = {argument.arg for argument in _arguments(scope.function)}
+    known = {argument.arg for argument in arguments_of(scope.function)}
     for node in scope.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
@@ -247,7 +196,7 @@ def narrowed_handler(scope: Scope) -> Iterator[Edits]:
 
 def wrong_variable(scope: Scope) -> Iterator[Edits]:
     """Another parameter of the same function, taken by mistake."""
-    names = [a.arg for a in _arguments(scope.function) if a.arg not in {"self", "cls"}]
+    names = [a.arg for a in arguments_of(scope.function) if a.arg not in {"self", "cls"}]
     for node in scope.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
             yield from (scope.replace(node, n.encode()) for n in names if n != node.id)
@@ -272,7 +221,7 @@ def confused_name(scope: Scope) -> Iterator[Edits]:
     """A function's near twin: `min` for `max`, `lstrip` for `rstrip`."""
     for node in scope.nodes:
         if isinstance(node, ast.Call):
-            name = _called(node)
+            name = called(node)
             if name in _CONFUSED:
                 end = scope.source.end(node.func)
                 yield (Edit(end - len(name), end, _CONFUSED[name]),)
@@ -300,23 +249,3 @@ OPERATORS: Mapping[str, Callable[[Scope], Iterator[Edits]]] = {
     )
 }  # fmt: skip
 """What `mutate` knows, by the name that a task row uses."""
-
-
-def _arguments(function: Function) -> list[ast.arg]:
-    arguments = function.args
-    extra = [arguments.vararg, arguments.kwarg]
-    return [
-        *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *filter(None, extra)
-    ]  # fmt: skip
-
-
-def _called(node: ast.Call) -> str:
-    if isinstance(node.func, ast.Name):
-        return node.func.id
-    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.JoinedStr) or (
-        isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
-    )
