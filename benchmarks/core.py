@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from gymsuite import (
+    AgentFactory,
     Context,
     Environment,
     Message,
@@ -28,8 +29,9 @@ from gymsuite import (
     rollout,
     submit,
 )
+from gymsuite.agents import AgentOptions, Seat, open_agent
 
-ROLLOUTS, CONCURRENT, TURNS, REPEATS = 2048, 64, 4, 5
+ROLLOUTS, HTTP_ROLLOUTS, CONCURRENT, TURNS, REPEATS = 2048, 512, 64, 4, 5
 IMPORT = ("-c", "import gymsuite")
 CLI = (str(Path(sys.executable).with_name("gymsuite")),)
 
@@ -80,20 +82,43 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-async def play() -> float:
+async def play(make_agent: AgentFactory, rollouts: int = ROLLOUTS) -> float:
     """CPU milliseconds per rollout, with its record as JSON."""
     gate = asyncio.Semaphore(CONCURRENT)
 
     async def one(seed: int) -> None:
         async with gate:
             record = await rollout(
-                ENVIRONMENT, ENVIRONMENT.tasks[0], lambda _: InstantAgent(), no_sandbox, seed=seed
+                ENVIRONMENT, ENVIRONMENT.tasks[0], make_agent, no_sandbox, seed=seed
             )
+            if record.score is None:
+                raise RuntimeError(str(record.failure))
             record.model_dump_json()
 
     before = cpu_seconds()
-    await asyncio.gather(*map(one, range(ROLLOUTS)))
-    return (cpu_seconds() - before) / ROLLOUTS * 1000
+    await asyncio.gather(*map(one, range(rollouts)))
+    return (cpu_seconds() - before) / rollouts * 1000
+
+
+async def play_over_http(port: str) -> float:
+    """The same with a model behind HTTP on loopback, whose own CPU is not counted."""
+    options = AgentOptions(model="stub", base_url=f"http://127.0.0.1:{port}/v1")
+    async with open_agent("openai", options) as source:
+        make_agent = source.seat(Seat(ENVIRONMENT, no_sandbox, 0, 0))
+        return await play(make_agent, HTTP_ROLLOUTS)
+
+
+def with_stub_server() -> float:
+    """Run a stub server in a process of its own for as long as it is needed."""
+    program = [sys.executable, str(Path(__file__).with_name("stub_server.py")), str(TURNS)]
+    server = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    if server.stdout is None or server.stdin is None:
+        raise RuntimeError("no pipes to the stub server")
+    try:
+        return asyncio.run(play_over_http(server.stdout.readline().strip()))
+    finally:
+        server.stdin.close()
+        server.wait()
 
 
 def command_seconds(*command: str) -> float:
@@ -109,13 +134,15 @@ def command_seconds(*command: str) -> float:
 def main() -> None:
     """Print the table."""
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    costs = [asyncio.run(play()) for _ in range(REPEATS)]
+    costs = [asyncio.run(play(lambda _: InstantAgent())) for _ in range(REPEATS)]
+    over_http = with_stub_server()
     bare = command_seconds(sys.executable, "-c", "pass")
     rows = [
         (
             f"CPU per {TURNS}-turn rollout, {CONCURRENT} concurrent",
             f"{statistics.median(costs):.2f} CPU-ms (min {min(costs):.2f})",
         ),
+        ("the same with a model behind HTTP", f"{over_http:.2f} CPU-ms"),
         (
             "import gymsuite",
             f"{command_seconds(sys.executable, *IMPORT):.2f} s (Python alone {bare:.2f})",
