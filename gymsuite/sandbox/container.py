@@ -115,6 +115,7 @@ async def open_docker(host: DockerHost, image: Image, spec: SandboxSpec) -> Asyn
 
     Raises `SandboxError`.
     """
+    image.check_architecture()
     name = f"gymsuite-{image.name}-{secrets.token_hex(8)}"
     try:
         async with host.starts:

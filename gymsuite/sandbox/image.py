@@ -1,8 +1,11 @@
 """The file system that a sandbox starts from, as layers on this machine's disk."""
 
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from gymsuite.errors import SandboxError
 
 
 @dataclass(frozen=True)
@@ -24,5 +27,14 @@ class Image:
     hides: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     workdir: str = "/workspace"
-    architecture: str = "x86_64"
+    architecture: str = field(default_factory=platform.machine)
     python: str = ""
+
+    def check_architecture(self) -> None:
+        """Raise `SandboxError` where the exec server could not run beside what is in the image."""
+        if self.architecture != platform.machine():
+            raise SandboxError(
+                f"image {self.name!r} is for {self.architecture}, and this machine, with its exec "
+                f"server, is {platform.machine()}; build the image here, or run it on its own kind",
+                retryable=False,
+            )

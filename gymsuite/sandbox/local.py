@@ -35,6 +35,7 @@ _BUILD_PROCESSES = 4096
 @asynccontextmanager
 async def open_local(host: LocalHost, image: Image, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
     """Open a fresh sandbox, and remove it on exit. Raises `SandboxError`."""
+    image.check_architecture()
     place = Place(
         image=image,
         env={**_ENV, **image.env, **spec.env},
