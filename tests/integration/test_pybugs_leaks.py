@@ -148,7 +148,10 @@ def test_no_file_of_the_sandbox_is_a_second_copy_of_a_broken_module(in_suite: In
 
     assert count > 1000
     assert {where for where, _ in found} >= places
-    assert [(where, what) for where, what in found if where not in places] == []
+    # The history of the one checkout that was prepared holds that checkout, of course.
+    history = f"{spec_of(tasks[0]).workdir}/.git/"
+    copies = [where for where, _ in found if where not in places and not where.startswith(history)]
+    assert copies == []
 
 
 @pytest.mark.slow
