@@ -50,7 +50,8 @@ def test_it_lists_the_suite(installed: Path, tmp_path: Path) -> None:
 
 
 def test_its_environments_keep_their_promises(installed: Path, tmp_path: Path) -> None:
-    run(installed, tmp_path, "check", "coding/warmup-v1", "--tasks", "2")
+    report = run(installed, tmp_path, "check", "coding/warmup-v1", "--tasks", "2")
+    assert report["ok"] is True
 
 
 def test_it_plays_an_oracle_episode(installed: Path, tmp_path: Path) -> None:
