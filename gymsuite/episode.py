@@ -20,7 +20,7 @@ from gymsuite.errors import (
     UsageError,
     describe,
 )
-from gymsuite.sandbox.lazy import LazySandbox
+from gymsuite.sandbox.lazy import lazy_sandbox
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
 from gymsuite.tools import Context
 from gymsuite.types import (
@@ -56,7 +56,7 @@ class Episode:
         self._open_sandbox = open_sandbox
         self._stack = AsyncExitStack()
         self._context: Context | None = None
-        self._sandbox = LazySandbox(self._open_prepared)
+        self._sandbox = lazy_sandbox(self._open_prepared)
         self._steps = 0
         self._ends_at = 0.0
         self._deadline: asyncio.Timeout | None = None

@@ -53,6 +53,10 @@ class SandboxError(InfrastructureError):
 class SandboxDead(SandboxError):  # noqa: N818 - a state, read as "the sandbox is dead"
     """A live sandbox was lost: its channel closed, broke the protocol, or fell silent."""
 
+    def __init__(self, reason: str, *, retryable: bool = True) -> None:
+        super().__init__(reason, retryable=retryable)
+        self.reason = reason
+
 
 class PathRefused(SandboxError):  # noqa: N818 - an answer rather than an error
     """A live sandbox refused one path: it is a directory, too large, read-only and so on.

@@ -2,11 +2,15 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import from_json, to_json
+
+_HOST_NAME_CHARACTERS = 253
+_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 
 
 class Model(BaseModel):
@@ -25,6 +29,18 @@ def _finite(number: float) -> float:
 
 
 Finite = Annotated[float, AfterValidator(_finite)]
+
+
+def _host_name(name: str) -> str:
+    labels = name.removeprefix("*.").split(".")
+    if len(name) > _HOST_NAME_CHARACTERS or not all(map(_LABEL.fullmatch, labels)):
+        message = f"no host name: {name[:80]!r}; right are 'example.org' and '*.example.org'"
+        raise ValueError(message)
+    return name.lower()
+
+
+HostName = Annotated[str, AfterValidator(_host_name)]
+"""A host name without a port, in small letters; with `*.` before it, all names below it."""
 
 
 def _encodable(text: str) -> str:
@@ -138,7 +154,13 @@ class Observation(NamedTuple):
 
 
 class SandboxSpec(Model):
-    """What a sandbox is made of. `image` is the name of a folder in `sandboxes/`."""
+    """What a sandbox is made of. `image` is the name of a folder in `sandboxes/`, or a snapshot's.
+
+    `network` are the host names that may be reached, `*.example.org` for all below one; by default
+    there is no network. What is written counts as memory where it lies in memory, so `disk_bytes`
+    is enforced as at most half of `memory_bytes` there. A sandbox ends after `lifetime_seconds`,
+    whatever its owner does.
+    """
 
     image: str
     workdir: str = "/workspace"
@@ -146,6 +168,11 @@ class SandboxSpec(Model):
     cpus: float = Field(default=1.0, gt=0)
     memory_bytes: int = Field(default=2 << 30, gt=0)
     pids: int = Field(default=512, gt=0)
+    disk_bytes: int = Field(default=1 << 30, gt=0)
+    inodes: int = Field(default=100_000, gt=0)
+    network: tuple[HostName, ...] = ()
+    network_bytes: int = Field(default=64 << 20, gt=0)
+    lifetime_seconds: float = Field(default=86_400, gt=0, allow_inf_nan=False)
 
 
 class Limits(Model):

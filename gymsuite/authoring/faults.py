@@ -1,18 +1,11 @@
 """Ways to break the world on purpose: none of them may ever become a score."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from gymsuite.sandbox.protocol import (
-    DEFAULT_FILE_BYTES,
-    DEFAULT_OUTPUT_BYTES,
-    Changes,
-    ExecResult,
-    OpenSandbox,
-    Sandbox,
-    SandboxStats,
-)
+from gymsuite.sandbox.forward import ForwardingSandbox
+from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.types import SandboxSpec
 
 _NO_IMAGE = "no-such-image"
@@ -47,60 +40,15 @@ def dying(open_sandbox: OpenSandbox, toll: Toll, *, after: int) -> OpenSandbox:
                 toll.struck += 1
                 await stack.aclose()
 
-            yield DyingSandbox(sandbox, kill, after)
+            left = after
+
+            async def use() -> Sandbox:
+                nonlocal left
+                if left <= 0:
+                    await kill()
+                left -= 1
+                return sandbox
+
+            yield ForwardingSandbox(use, lambda: sandbox)
 
     return open_dying
-
-
-class DyingSandbox:
-    """Forwards each verb to a sandbox that is gone after so many of them."""
-
-    def __init__(
-        self, sandbox: Sandbox, kill: Callable[[], Awaitable[None]], uses_left: int
-    ) -> None:
-        self._sandbox = sandbox
-        self._kill = kill
-        self._uses_left = uses_left
-
-    @property
-    def description(self) -> Mapping[str, object]:
-        """See `Sandbox.description`."""
-        return self._sandbox.description
-
-    async def _use(self) -> Sandbox:
-        if self._uses_left <= 0:
-            await self._kill()
-        self._uses_left -= 1
-        return self._sandbox
-
-    async def exec(  # noqa: PLR0913 - see Sandbox.exec
-        self,
-        command: str | Sequence[str],
-        *,
-        timeout: float,
-        stdin: bytes = b"",
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        max_output: int = DEFAULT_OUTPUT_BYTES,
-    ) -> ExecResult:
-        """See `Sandbox.exec`."""
-        sandbox = await self._use()
-        return await sandbox.exec(
-            command, timeout=timeout, stdin=stdin, cwd=cwd, env=env, max_output=max_output
-        )
-
-    async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
-        """See `Sandbox.read`."""
-        return await (await self._use()).read(path, max_bytes=max_bytes)
-
-    async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
-        """See `Sandbox.write`."""
-        await (await self._use()).write(path, data, mode=mode)
-
-    async def changes(self, root: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> Changes:
-        """See `Sandbox.changes`."""
-        return await (await self._use()).changes(root, max_bytes=max_bytes)
-
-    async def stats(self) -> SandboxStats:
-        """See `Sandbox.stats`."""
-        return await (await self._use()).stats()

@@ -6,9 +6,8 @@ The Engine makes and removes a container; all else goes through the exec server,
 import asyncio
 import contextlib
 import os
-import posixpath
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,17 +23,11 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import lookup
 from gymsuite.sandbox.locks import exclusive
 from gymsuite.sandbox.owner import is_gone, this_process
-from gymsuite.sandbox.protocol import (
-    DEFAULT_FILE_BYTES,
-    DEFAULT_OUTPUT_BYTES,
-    Changes,
-    ExecResult,
-    Sandbox,
-    SandboxStats,
-)
+from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.tarball import tar_stream
+from gymsuite.sandbox.verbs import Verbs
 from gymsuite.types import SandboxSpec
 
 OWNER_LABEL = "gymsuite.owner"
@@ -176,9 +169,16 @@ class DockerSandbox:
         self._channel = channel
         self._image = image
         self._spec = spec
-        self._env = {**image.env, **spec.env}
         named = "workdir" in spec.model_fields_set
-        self._workdir = spec.workdir if named else image.workdir
+        workdir = spec.workdir if named else image.workdir
+        self._verbs = Verbs(channel, {**image.env, **spec.env}, workdir)
+        self.exec = self._verbs.exec
+        self.spawn = self._verbs.spawn
+        self.read = self._verbs.read
+        self.write = self._verbs.write
+        self.upload = self._verbs.upload
+        self.download = self._verbs.download
+        self.stats = self._verbs.stats
 
     @property
     def description(self) -> Mapping[str, object]:
@@ -202,40 +202,14 @@ class DockerSandbox:
 
     async def prepare(self) -> None:
         """Make the workdir, where the image has none."""
-        if lookup(self._image.layers, self._workdir) is not None:
+        if lookup(self._image.layers, self._verbs.workdir) is not None:
             return
-        command = ["mkdir", "-p", self._workdir]
-        result = await self._channel.exec(command, timeout=_PREPARE_SECONDS, env=self._env)
+        command = ["mkdir", "-p", self._verbs.workdir]
+        result = await self._channel.exec(command, timeout=_PREPARE_SECONDS, env=self._verbs.env)
         if result.exit_code != 0:
-            raise SandboxError(f"cannot make {self._workdir}: {result.output}", retryable=False)
-
-    async def exec(  # noqa: PLR0913 - the verb that everything is made of
-        self,
-        command: str | Sequence[str],
-        *,
-        timeout: float,
-        stdin: bytes = b"",
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        max_output: int = DEFAULT_OUTPUT_BYTES,
-    ) -> ExecResult:
-        """Run a command, and kill its whole tree at the deadline."""
-        return await self._channel.exec(
-            command,
-            timeout=timeout,
-            stdin=stdin,
-            cwd=self._inside(cwd or ""),
-            env={**self._env, **(env or {})},
-            max_output=max_output,
-        )
-
-    async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
-        """Return a file's bytes, or None if there is no such regular file."""
-        return await self._channel.read(self._inside(path), max_bytes=max_bytes)
-
-    async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
-        """Write a file, making its parent directories."""
-        await self._channel.write(self._inside(path), data, mode=mode)
+            raise SandboxError(
+                f"cannot make {self._verbs.workdir}: {result.output}", retryable=False
+            )
 
     async def changes(self, root: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> Changes:
         """Say what differs from the image below `root`; paths are absolute, inside.
@@ -245,12 +219,9 @@ class DockerSandbox:
         await self._channel.kill_all()
         found = await self._host.engine.diff(self.name)
         return await differences(
-            self._image, found, self._channel.state, self._inside(root), max_bytes
+            self._image, found, self._channel.state, self._verbs.inside(root), max_bytes
         )
 
-    async def stats(self) -> SandboxStats:
-        """What the sandbox has used so far."""
-        return await self._channel.stats()
-
-    def _inside(self, path: str) -> str:
-        return posixpath.join(self._workdir, path)
+    async def snapshot(self) -> Image:
+        """See `Sandbox.snapshot`."""
+        raise SandboxError("snapshot is not offered by this provider", retryable=False)

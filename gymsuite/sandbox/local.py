@@ -1,25 +1,18 @@
 """The `local` provider: sandboxes from Linux namespaces, without a daemon, by bubblewrap."""
 
 import asyncio
-import posixpath
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from gymsuite.sandbox.channel import Channel
+from gymsuite.errors import SandboxError
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.overlay import difference, remove_mount_points
-from gymsuite.sandbox.protocol import (
-    DEFAULT_FILE_BYTES,
-    DEFAULT_OUTPUT_BYTES,
-    Changes,
-    ExecResult,
-    Sandbox,
-    SandboxStats,
-)
+from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox
 from gymsuite.sandbox.resolver import network_binds
 from gymsuite.sandbox.running import Place, Running, running
+from gymsuite.sandbox.verbs import Verbs
 from gymsuite.types import SandboxSpec
 
 __all__ = ["BuildSandbox", "LocalHost", "LocalSandbox", "open_build", "open_local"]
@@ -69,10 +62,14 @@ class LocalSandbox:
     def __init__(self, running: Running, place: Place) -> None:
         self._running = running
         self._place = place
-
-    @property
-    def _channel(self) -> Channel:
-        return self._running.channel
+        self._verbs = Verbs(running.channel, place.env, place.workdir)
+        self.exec = self._verbs.exec
+        self.spawn = self._verbs.spawn
+        self.read = self._verbs.read
+        self.write = self._verbs.write
+        self.upload = self._verbs.upload
+        self.download = self._verbs.download
+        self.stats = self._verbs.stats
 
     @property
     def description(self) -> Mapping[str, object]:
@@ -84,50 +81,19 @@ class LocalSandbox:
         """The process on this machine that holds the sandbox: it ends with it."""
         return self._running.resident.pid
 
-    async def exec(  # noqa: PLR0913 - the verb that everything is made of
-        self,
-        command: str | Sequence[str],
-        *,
-        timeout: float,
-        stdin: bytes = b"",
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        max_output: int = DEFAULT_OUTPUT_BYTES,
-    ) -> ExecResult:
-        """Run a command, and kill its whole tree at the deadline."""
-        return await self._channel.exec(
-            command,
-            timeout=timeout,
-            stdin=stdin,
-            cwd=self._inside(cwd or ""),
-            env={**self._place.env, **(env or {})},
-            max_output=max_output,
-        )
-
-    async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
-        """Return a file's bytes, or None if there is no such regular file."""
-        return await self._channel.read(self._inside(path), max_bytes=max_bytes)
-
-    async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
-        """Write a file, making its parent directories."""
-        await self._channel.write(self._inside(path), data, mode=mode)
-
     async def changes(self, root: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> Changes:
         """Say what differs from the image below `root`; paths are absolute, inside.
 
         Ends every process first.
         """
-        await self._channel.kill_all()
+        await self._running.channel.kill_all()
         return await asyncio.to_thread(
-            difference, self._running.upper, self._place.image, self._inside(root), max_bytes
+            difference, self._running.upper, self._place.image, self._verbs.inside(root), max_bytes
         )
 
-    async def stats(self) -> SandboxStats:
-        """What the sandbox has used so far."""
-        return await self._channel.stats()
-
-    def _inside(self, path: str) -> str:
-        return posixpath.join(self._place.workdir, path)
+    async def snapshot(self) -> Image:
+        """See `Sandbox.snapshot`."""
+        raise SandboxError("snapshot is not offered by this provider", retryable=False)
 
 
 class BuildSandbox:
@@ -136,7 +102,7 @@ class BuildSandbox:
     def __init__(self, running: Running, place: Place) -> None:
         self._running = running
         self._place = place
-        self.exec = LocalSandbox(running, place).exec
+        self.exec = Verbs(running.channel, place.env, place.workdir).exec
 
     async def freeze(self) -> Path:
         """End the sandbox, and return the directory of what changed.

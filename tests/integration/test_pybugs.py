@@ -25,7 +25,7 @@ from gymsuite import (
     Task,
     VerifierError,
 )
-from gymsuite.sandbox.protocol import Changes, SandboxStats
+from gymsuite.sandbox.protocol import OnOutput
 from gymsuite.verify.pytest_run import PytestRun, run_pytest
 
 InSuite = Callable[[Callable[[OpenSandbox], Awaitable[Any]]], Any]
@@ -246,12 +246,17 @@ class Dying:
     """A sandbox that is lost as soon as a command matches."""
 
     def __init__(self, sandbox: Sandbox, word: str) -> None:
+        self.description = sandbox.description
         self.sandbox = sandbox
         self.word = word
-
-    @property
-    def description(self) -> Mapping[str, object]:
-        return self.sandbox.description
+        self.spawn = sandbox.spawn
+        self.read = sandbox.read
+        self.write = sandbox.write
+        self.upload = sandbox.upload
+        self.download = sandbox.download
+        self.changes = sandbox.changes
+        self.snapshot = sandbox.snapshot
+        self.stats = sandbox.stats
 
     async def exec(
         self,
@@ -261,25 +266,15 @@ class Dying:
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        user: str | None = None,
         max_output: int = 1 << 20,
+        on_output: OnOutput | None = None,
     ) -> ExecResult:
         if self.word in str(command):
             raise SandboxDead("lost")
         return await self.sandbox.exec(
             command, timeout=timeout, stdin=stdin, cwd=cwd, env=env, max_output=max_output
         )
-
-    async def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes | None:
-        return await self.sandbox.read(path, max_bytes=max_bytes)
-
-    async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
-        await self.sandbox.write(path, data, mode=mode)
-
-    async def changes(self, root: str, *, max_bytes: int = 1 << 20) -> Changes:
-        return await self.sandbox.changes(root, max_bytes=max_bytes)
-
-    async def stats(self) -> SandboxStats:
-        return await self.sandbox.stats()
 
 
 @pytest.mark.parametrize("word", ["apply", "pytest"])

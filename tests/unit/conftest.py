@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,15 @@ from gymsuite import (
     edit,
     submit,
 )
-from gymsuite.sandbox.protocol import Change, Changes, FileState, SandboxStats
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.protocol import (
+    Change,
+    Changes,
+    FileState,
+    OnOutput,
+    Process,
+    SandboxStats,
+)
 
 
 @dataclass
@@ -43,13 +52,36 @@ class FakeSandbox:
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        user: str | None = None,
         max_output: int = 1 << 20,
+        on_output: OnOutput | None = None,
     ) -> ExecResult:
         text = command if isinstance(command, str) else command[-1]
         script = text.removeprefix("exec 2>&1\n")
         if not script.startswith("echo "):
             return ExecResult(127, b"", b"not found")
         return ExecResult(0, script.removeprefix("echo ").encode(), b"", cpu_seconds=0.5)
+
+    async def spawn(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+    ) -> Process:
+        raise NotImplementedError
+
+    async def upload(self, source: Path, target: str) -> None:
+        raise NotImplementedError
+
+    async def download(
+        self, source: str, target: Path, *, max_bytes: int = 0, max_files: int = 0
+    ) -> None:
+        raise NotImplementedError
+
+    async def snapshot(self) -> Image:
+        raise NotImplementedError
 
     async def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes | None:
         return self.files.get(path)

@@ -100,7 +100,7 @@ def test_a_result_carries_flags_streams_and_times() -> None:
         server.say(request, REPLY | EXEC, exec_reply(b"out", code=-1, flags=3) + b"err")
         return await task
 
-    assert with_channel(body) == (-1, b"out", b"err", True, True, 2.0, 0.5)
+    assert with_channel(body)[:7] == (-1, b"out", b"err", True, True, 2.0, 0.5)
 
 
 def test_a_string_goes_to_the_shell_and_a_list_does_not() -> None:
@@ -226,7 +226,7 @@ def test_a_write_that_fails_says_why_without_ending_the_sandbox() -> None:
         server.say(request, REPLY | STATS, struct.pack("<QQ", 1_500_000, 0))
         return await stats
 
-    assert with_channel(body) == (1.5, None)
+    assert with_channel(body)[:2] == (1.5, None)
 
 
 def test_text_with_a_nul_is_refused_before_it_is_sent() -> None:

@@ -27,7 +27,15 @@ from gymsuite import (
     ToolCall,
     VerifierError,
 )
-from gymsuite.sandbox.protocol import Change, Changes, FileState, SandboxStats
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.protocol import (
+    Change,
+    Changes,
+    FileState,
+    OnOutput,
+    Process,
+    SandboxStats,
+)
 
 EVENS = "def numbers_evens(numbers):\n    return [n for n in numbers if n % 2 == 0]\n"
 
@@ -52,7 +60,9 @@ class Directory:
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        user: str | None = None,
         max_output: int = 1 << 20,
+        on_output: OnOutput | None = None,
     ) -> ExecResult:
         if self.dead:
             raise SandboxDead("lost")
@@ -67,6 +77,27 @@ class Directory:
             check=False,
         )
         return ExecResult(run.returncode, run.stdout, run.stderr)
+
+    async def spawn(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+    ) -> Process:
+        raise NotImplementedError
+
+    async def upload(self, source: Path, target: str) -> None:
+        raise NotImplementedError
+
+    async def download(
+        self, source: str, target: Path, *, max_bytes: int = 0, max_files: int = 0
+    ) -> None:
+        raise NotImplementedError
+
+    async def snapshot(self) -> Image:
+        raise NotImplementedError
 
     async def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes | None:
         file = self.root / path

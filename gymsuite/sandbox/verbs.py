@@ -1,0 +1,101 @@
+"""The verbs that every provider shares: all that goes through a sandbox's exec server."""
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gymsuite.errors import SandboxError
+from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.protocol import (
+    DEFAULT_FILE_BYTES,
+    DEFAULT_OUTPUT_BYTES,
+    DEFAULT_TREE_BYTES,
+    DEFAULT_TREE_FILES,
+    ExecResult,
+    OnOutput,
+    Process,
+    SandboxStats,
+)
+
+
+@dataclass
+class Verbs:
+    """One sandbox's exec server, with the environment and the directory that commands start from.
+
+    A provider whose exec server starts anew puts the new one's channel in place of the old.
+    """
+
+    channel: Channel
+    env: Mapping[str, str]
+    workdir: str
+
+    async def exec(  # noqa: PLR0913 - the verb that everything is made of
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        max_output: int = DEFAULT_OUTPUT_BYTES,
+        on_output: OnOutput | None = None,
+    ) -> ExecResult:
+        """See `Sandbox.exec`."""
+        if user is not None or on_output is not None:
+            raise SandboxError("users and streams are not offered by this provider")
+        return await self.channel.exec(
+            command,
+            timeout=timeout,
+            stdin=stdin,
+            cwd=self.inside(cwd or ""),
+            env={**self.env, **(env or {})},
+            max_output=max_output,
+        )
+
+    async def spawn(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,  # noqa: ARG002
+        env: Mapping[str, str] | None = None,  # noqa: ARG002
+        user: str | None = None,  # noqa: ARG002
+    ) -> Process:
+        """See `Sandbox.spawn`."""
+        raise SandboxError(
+            f"cannot spawn {command!r}: not offered by this provider", retryable=False
+        )
+
+    async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
+        """See `Sandbox.read`."""
+        return await self.channel.read(self.inside(path), max_bytes=max_bytes)
+
+    async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+        """See `Sandbox.write`."""
+        await self.channel.write(self.inside(path), data, mode=mode)
+
+    async def upload(self, source: Path, target: str) -> None:
+        """See `Sandbox.upload`."""
+        what = f"upload {source} to {target}"
+        raise SandboxError(f"cannot {what}: not offered by this provider", retryable=False)
+
+    async def download(
+        self,
+        source: str,
+        target: Path,
+        *,
+        max_bytes: int = DEFAULT_TREE_BYTES,  # noqa: ARG002
+        max_files: int = DEFAULT_TREE_FILES,  # noqa: ARG002
+    ) -> None:
+        """See `Sandbox.download`."""
+        what = f"download {source} to {target}"
+        raise SandboxError(f"cannot {what}: not offered by this provider", retryable=False)
+
+    async def stats(self) -> SandboxStats:
+        """See `Sandbox.stats`."""
+        return await self.channel.stats()
+
+    def inside(self, path: str) -> str:
+        """Return a path as an absolute one: relative ones are below the workdir."""
+        return posixpath.join(self.workdir, path)
