@@ -1,10 +1,12 @@
 """One live attempt at a task: `reset` and `step`, written once for all environments."""
 
 import asyncio
+import copy
 import random
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,9 +22,10 @@ from gymsuite.errors import (
     UsageError,
     describe,
 )
+from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.lazy import lazy_sandbox
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
-from gymsuite.tools import Context
+from gymsuite.tools import Context, Stateful
 from gymsuite.types import (
     Action,
     Message,
@@ -56,6 +59,7 @@ class Episode:
         self._open_sandbox = open_sandbox
         self._stack = AsyncExitStack()
         self._context: Context | None = None
+        self._image: Image | None = None
         self._sandbox = lazy_sandbox(self._open_prepared)
         self._steps = 0
         self._ends_at = 0.0
@@ -74,7 +78,7 @@ class Episode:
         traceback: TracebackType | None,
     ) -> None:
         self.done = True
-        await self._stack.aclose()
+        await self._close()
 
     @property
     def seconds_left(self) -> float:
@@ -108,7 +112,6 @@ class Episode:
             limits=limits,
             rng=random.Random(f"{self.environment.id}/{task.id}/{seed}"),
             seconds_left=lambda: self.seconds_left,
-            resources=self._stack,
         )
         system = self.environment.system_prompt
         first = (Message(role="system", content=system),) if system else ()
@@ -143,6 +146,48 @@ class Episode:
         self._live_context()
         self.truncation = reason
         return await self._end((), "")
+
+    async def fork(self, count: int) -> tuple["Episode", ...]:
+        """Give `count` episodes that go on from here, each on its own, as does this one.
+
+        They share what the sandbox's file system and the environment's state are now, copied only
+        where they differ later. Processes are not copied: those in the sandbox end. Use each in
+        `async with`; `usage` is what an episode spent itself. Raises `UsageError` before reset or
+        after the end, and `InfrastructureError` where the sandbox cannot be frozen.
+        """
+        context = self._live_context()
+        image = await self._frozen(context)
+        return tuple(self._child(context, image) for _ in range(count))
+
+    async def _frozen(self, context: Context) -> Image | None:
+        """The sandbox's file system as an image, or what it was already opened from."""
+        if self._sandbox.opened is None:
+            return self._image
+        seconds = context.limits.reset_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._sandbox.snapshot()
+        except TimeoutError as error:
+            raise DeadlineError(f"freezing the sandbox took more than {seconds} s") from error
+
+    def _child(self, context: Context, image: Image | None) -> "Episode":
+        child = Episode(self.environment, self._open_sandbox)
+        child._image = image
+        child._steps = self._steps
+        child._ends_at = self._ends_at
+        rng = random.Random()
+        rng.setstate(context.rng.getstate())
+        child._context = replace(
+            context,
+            sandbox=child._sandbox,
+            rng=rng,
+            seconds_left=lambda: child.seconds_left,
+            state={
+                name: value.fork() if isinstance(value, Stateful) else copy.deepcopy(value)
+                for name, value in context.state.items()
+            },
+        )
+        return child
 
     def _live_context(self) -> Context:
         if self._context is None:
@@ -211,19 +256,34 @@ class Episode:
         try:
             async with asyncio.timeout(seconds):
                 submission = await self._collected(context.task)
-                if context.harvest is not None:
-                    with self._authors("harvest"):
-                        left = {**submission.state, **await context.harvest()}
-                    submission = submission.model_copy(update={"state": left})
+                submission = submission.model_copy(
+                    update={"state": {**submission.state, **await self._left(context)}}
+                )
                 if self._sandbox.opened is not None:
                     self._stats = await self._sandbox.stats()
         except TimeoutError as error:
             raise DeadlineError(f"collecting the submission took more than {seconds} s") from error
         finally:
             self.sandbox_description = dict(self._sandbox.description)
-            await self._stack.aclose()
+            await self._close()
         answer = submission.answer or context.answer or text
         return submission.model_copy(update={"answer": answer})
+
+    async def _left(self, context: Context) -> dict[str, Any]:
+        """What the environment's own state has to say to the verifier."""
+        left: dict[str, Any] = {}
+        with self._authors("left"):
+            for value in context.state.values():
+                if isinstance(value, Stateful):
+                    left |= await value.left()
+        return left
+
+    async def _close(self) -> None:
+        """Let go of the environment's state and of the sandbox."""
+        for value in self._context.state.values() if self._context else ():
+            if isinstance(value, Stateful):
+                self._stack.callback(value.close)
+        await self._stack.aclose()
 
     async def _collected(self, task: Task) -> Submission:
         """What the environment collects; what an agent made unreadable was not handed in."""
@@ -252,11 +312,8 @@ class Episode:
         try:
             async with asyncio.timeout(context.limits.reset_seconds):
                 sandbox = await self._stack.enter_async_context(self._open_sandbox(spec))
-                for path, content in task.files.items():
-                    await sandbox.write(path, content.encode())
-                if self.environment.prepare is not None:
-                    with self._authors("prepare"):
-                        await self.environment.prepare(task, sandbox)
+                if self._image is None:
+                    await self._prepare(task, sandbox)
         except TimeoutError as error:
             raise DeadlineError(
                 f"preparing the sandbox of task {task.id!r} took more than "
@@ -269,6 +326,13 @@ class Episode:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
         self.stage = stage
         return sandbox
+
+    async def _prepare(self, task: Task, sandbox: Sandbox) -> None:
+        for path, content in task.files.items():
+            await sandbox.write(path, content.encode())
+        if self.environment.prepare is not None:
+            with self._authors("prepare"):
+                await self.environment.prepare(task, sandbox)
 
     @contextmanager
     def _authors(self, part: str) -> Iterator[None]:
@@ -291,7 +355,7 @@ class Episode:
                 f"{self.environment.id}: something needs a sandbox, but neither the environment "
                 f"nor task {task.id!r} names one; give `sandbox: {{image: ...}}`"
             )
-        return spec
+        return spec.model_copy(update={"image": self._image.name}) if self._image else spec
 
     @asynccontextmanager
     async def _metered_open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:

@@ -3,9 +3,8 @@
 import inspect
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -24,13 +23,30 @@ class ToolError(Exception):
     """Raised by a tool for a mistake of the agent; its text becomes the observation."""
 
 
+@runtime_checkable
+class Stateful(Protocol):
+    """A value of `Context.state` that is more than plain data: a world, a log, a conversation."""
+
+    def fork(self) -> Self:
+        """A second one with the same content and its own future."""
+        ...
+
+    async def left(self) -> Mapping[str, Any]:
+        """What the verifier will see of it; asked once, at the end."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds; may be called again."""
+        ...
+
+
 @dataclass
 class Context:
     """What a tool may touch: this episode's sandbox and state, and nothing of the verifier's.
 
-    `state` is the environment's own, from reset to collect. `seconds_left` is what remains of the
-    episode. `resources` closes when the episode ends. A tool that keeps state of its own sets
-    `harvest`: called once at the end, it returns what becomes the submission's `state`.
+    `state` is the environment's own, from reset to collect: plain data, which is copied when the
+    episode forks, or `Stateful` values, whose `left` becomes the submission's `state`.
+    `seconds_left` is what remains of the episode.
     """
 
     task: Task
@@ -39,8 +55,6 @@ class Context:
     rng: random.Random
     seconds_left: Callable[[], float]
     state: dict[str, Any] = field(default_factory=dict)
-    resources: AsyncExitStack = field(default_factory=AsyncExitStack)
-    harvest: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
     answer: str = ""
     submitted: bool = False
 

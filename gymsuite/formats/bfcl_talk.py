@@ -5,6 +5,7 @@ next message of the user follows. Plain text and the tool `reply` are the same.
 """
 
 import ast
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -148,8 +149,14 @@ class _Talk:
         self.turns.append([])
         return str(self.row["messages"][len(self.turns) - 1])
 
+    def fork(self) -> "_Talk":
+        return copy.deepcopy(self)
+
     async def left(self) -> Mapping[str, Any]:
         return {"turns": self.turns}
+
+    def close(self) -> None:
+        """Nothing is held: the worlds are plain objects."""
 
 
 def _talk(context: Context, make: MakeWorld) -> _Talk:
@@ -163,7 +170,6 @@ def _talk(context: Context, make: MakeWorld) -> _Talk:
             long_context="long_context" in row["id"],
         )
         talk = context.state["talk"] = _Talk(row, worlds)
-        context.harvest = talk.left
     return talk
 
 

@@ -6,10 +6,12 @@ task's reward basis, with its quirks; the rule `strict` also asks that something
 what has to be said is said in words of its own.
 """
 
+import copy
 import inspect
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -126,7 +128,7 @@ def tau2_environment(name: str, tasks: Sequence[Task], domain: Domain) -> Enviro
 
     async def submit(context: Context, answer: str = "") -> str:
         """End the episode, and say what there is to say to the customer."""
-        _begun(context, domain)
+        _begun(context, domain).stopped = True
         return await hand_in(context, answer)
 
     tools = (*(_tool(function, domain) for function in domain.tools), submit)
@@ -139,29 +141,41 @@ def _tool(function: Function, domain: Domain) -> Tool:
     defaults = {p.name: p.default for p in inspect.signature(function).parameters.values()}
 
     async def run(context: Context, arguments: Mapping[str, object]) -> str:
-        desk, record = _begun(context, domain)
+        case = _begun(context, domain)
         name = function.__name__
         given = {key: value for key, value in arguments.items() if value != defaults[key]}
         call = {"name": name, "arguments": given, "failed": True}
-        record.append(call)
-        result = domain.call(desk, domain.role_of(name), name, arguments)
+        case.calls.append(call)
+        result = domain.call(case.desk, domain.role_of(name), name, arguments)
         call["failed"] = False
         return result if isinstance(result, str) else json.dumps(result)
 
     return as_tool(function, run)
 
 
-def _begun(context: Context, domain: Domain) -> tuple[Desk, list[dict[str, Any]]]:
-    if "desk" not in context.state:
-        context.state["desk"] = start(domain, context.task.hidden)
-        context.state["record"] = []
-    record: list[dict[str, Any]] = context.state["record"]
+@dataclass
+class _Case:
+    """One conversation: both databases, every call so far, and whether it was handed in."""
 
-    async def left() -> Mapping[str, Any]:
-        return {"calls": record, "stopped": context.submitted}
+    desk: Desk
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    stopped: bool = False
 
-    context.harvest = left
-    return context.state["desk"], record
+    def fork(self) -> "_Case":
+        return copy.deepcopy(self)
+
+    async def left(self) -> Mapping[str, Any]:
+        return {"calls": self.calls, "stopped": self.stopped}
+
+    def close(self) -> None:
+        """Nothing is held: the databases are plain data."""
+
+
+def _begun(context: Context, domain: Domain) -> _Case:
+    case: _Case | None = context.state.get("case")
+    if case is None:
+        case = context.state["case"] = _Case(start(domain, context.task.hidden))
+    return case
 
 
 def _task(row: Tau2Task, base: Mapping[str, Any], policy: str, domain: Domain, rule: str) -> Task:

@@ -5,6 +5,7 @@ document that was shown in this episode, `#2` the second. The log is kept here, 
 an agent claims to have opened is never asked.
 """
 
+import copy
 import hashlib
 import html
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -89,7 +90,15 @@ class Desk:
         self._citations = [self._checked(citation) for citation in given]
         self._confidence = confidence
 
-    async def harvest(self) -> Mapping[str, Any]:
+    def fork(self) -> "Desk":
+        """A second desk that has seen the same."""
+        shared = {id(part): part for part in (self._retriever, *self._shown.values())}
+        return copy.deepcopy(self, shared)
+
+    def close(self) -> None:
+        """Nothing is held: the library is not this episode's."""
+
+    async def left(self) -> Mapping[str, Any]:
         """What the verifier may know: all ids are the corpus' own."""
         return {
             "citations": self._citations,
@@ -153,5 +162,4 @@ async def desk_of(context: Context, shelf: Shelf, withheld: Withheld) -> Desk:
         key = context.rng.getrandbits(128).to_bytes(16, "big")
         desk = Desk(await shelf.of(context), key, frozenset(withheld(context.task)))
         context.state[_KEY] = desk
-        context.harvest = desk.harvest
     return desk

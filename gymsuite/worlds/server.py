@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple, Protocol, get_type_hints
+from typing import Annotated, Any, NamedTuple, Protocol, Self, get_type_hints
 
 from pydantic import Strict
 
@@ -44,6 +44,10 @@ class WorldServer(Protocol):
 
     async def left(self) -> Mapping[str, Any]:
         """What the verifier will see, as a `Left`."""
+        ...
+
+    def fork(self) -> Self:
+        """A second world with the same content and its own future."""
         ...
 
     def close(self) -> None:
@@ -88,6 +92,10 @@ class LocalServer:
     async def left(self) -> Mapping[str, Any]:
         """The diff, the reads and the words, as plain data."""
         return left_of(self.state)
+
+    def fork(self) -> "LocalServer":
+        """A copy of the state behind a door of its own."""
+        return LocalServer(self._world, self.state.fork())
 
     def close(self) -> None:
         """Let go of the state."""
@@ -137,8 +145,6 @@ def in_process(world: World) -> OpenWorld:
         if server is None:
             server = LocalServer(world, world.start(context.task))
             context.state["world"] = server
-            context.resources.callback(server.close)
-            context.harvest = server.left
         return server
 
     return open_world

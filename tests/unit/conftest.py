@@ -39,6 +39,7 @@ class FakeSandbox:
 
     files: dict[str, bytes] = field(default_factory=dict)
     closed: bool = False
+    frozen: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     @property
     def description(self) -> Mapping[str, object]:
@@ -81,7 +82,9 @@ class FakeSandbox:
         raise NotImplementedError
 
     async def snapshot(self) -> Image:
-        raise NotImplementedError
+        name = f"snapshot:{len(self.frozen)}"
+        self.frozen[name] = dict(self.files)
+        return Image(name=name, digest=name, base="fake", layers=())
 
     async def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes | None:
         return self.files.get(path)
@@ -102,10 +105,12 @@ class FakeProvider:
     """Counts what it opened, and remembers it."""
 
     opened: list[FakeSandbox] = field(default_factory=list)
+    frozen: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-        sandbox = FakeSandbox()
+        files = dict(self.frozen.get(spec.image, {}))
+        sandbox = FakeSandbox(files=files, frozen=self.frozen)
         self.opened.append(sandbox)
         try:
             yield sandbox
