@@ -4,7 +4,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from gymsuite.environment import Collect, Prepare, Respond, Solve, Verifier
-from gymsuite.errors import DefinitionError, describe
+from gymsuite.errors import DefinitionError, GymsuiteError, describe
 from gymsuite.tools import Tool, submit
 from gymsuite.types import Task
 
@@ -30,13 +30,17 @@ class Definition(NamedTuple):
     solve: Solve | None
 
 
-def read_definition(folder: Path, name: str) -> Definition:
+def read_definition(folder: Path, name: str, options: Mapping[str, str] = {}) -> Definition:
     """Import the folder's environment.py and read its tasks.
 
+    Where it defines `configure(options)`, what that returns is read in place of the module.
     Raises `DefinitionError` for what is missing, of a wrong type, or raises.
     """
-    module = _import_folder(folder, name)
     where = folder / "environment.py"
+    module: object = _import_folder(folder, name)
+    configure = _function(module, "configure", where)
+    if configure is not None:
+        module = _configured(configure, options, where)
     verifier = _function(module, "verify", where)
     if verifier is None:
         raise DefinitionError(
@@ -93,14 +97,25 @@ def _import_folder(folder: Path, name: str) -> ModuleType:
     return module
 
 
-def _function(module: ModuleType, part: str, where: Path) -> Any:  # noqa: ANN401 - each its own
+def _configured(
+    configure: Callable[[Mapping[str, str]], object], options: Mapping[str, str], where: Path
+) -> object:
+    try:
+        return configure(options)
+    except GymsuiteError:
+        raise
+    except (Exception, SystemExit) as error:  # an author's code may raise anything
+        raise DefinitionError(f"{where}: configure(): {describe(error)}") from error
+
+
+def _function(module: object, part: str, where: Path) -> Any:  # noqa: ANN401 - each its own
     found = getattr(module, part, None)
     if found is not None and not callable(found):
         raise DefinitionError(f"{where}: `{part}` is {_kind(found)}, not an `async def` function")
     return found
 
 
-def _tasks(module: ModuleType, folder: Path, name: str) -> Sequence[Task]:
+def _tasks(module: object, folder: Path, name: str) -> Sequence[Task]:
     source = getattr(module, "tasks", None)
     if source is None:
         tasks: Any = _read_tasks(folder / "tasks.jsonl")

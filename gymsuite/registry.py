@@ -16,11 +16,18 @@ from pydantic import Field, ValidationError
 from gymsuite.definition import complaints, read_definition
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError, UsageError
-from gymsuite.suite import suite_root
+from gymsuite.suite import recipes_folder, suite_root
 from gymsuite.types import Limits, Model, SandboxSpec
 
 ENTRY_POINTS = "gymsuite.registries"
 _ID = re.compile(r"^[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*-v\d+$")
+
+
+class OptionSpec(Model):
+    """A parameter of an environment, such as whose rows it is to play."""
+
+    description: str = Field(min_length=1)
+    required: bool = False
 
 
 class EnvironmentSpec(Model):
@@ -28,6 +35,7 @@ class EnvironmentSpec(Model):
 
     path: str
     description: str = Field(min_length=1)
+    options: Mapping[str, OptionSpec] = {}
     sandbox: SandboxSpec | None = None
     limits: Limits = Limits()
     tags: tuple[str, ...] = ()
@@ -49,6 +57,7 @@ class Registry:
     def __init__(self, *paths: Path) -> None:
         self._entries: dict[str, _Entry] = {}
         self._roots: tuple[Path, ...] = ()
+        self._options: Mapping[str, str] = {}
         for path in paths:
             self._add(path)
 
@@ -72,9 +81,12 @@ class Registry:
 
     @property
     def image_roots(self) -> tuple[Path, ...]:
-        """Where images are looked for: beside each registry.yaml, at last among the suite's own."""
+        """Where images are looked for: beside each registry.yaml, at last among the suite's own.
+
+        Behind them lie the recipes that environments write for a user's data.
+        """
         roots = dict.fromkeys((*self._roots, suite_root()))
-        return tuple(root / "sandboxes" for root in roots)
+        return (*(root / "sandboxes" for root in roots), recipes_folder())
 
     @property
     def specs(self) -> Mapping[str, EnvironmentSpec]:
@@ -85,13 +97,39 @@ class Registry:
         """The entry of one id; raises `UsageError` with the nearest one for an unknown id."""
         return self._entry(name).spec
 
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """The ids that can be loaded with the options that are given: none that they need lacks."""
+        return tuple(name for name in self.specs if not self._lacking(name))
+
+    def with_options(self, options: Mapping[str, str]) -> "Registry":
+        """The same environments, with options for those that declare them.
+
+        Raises `UsageError` for an option that none declares.
+        """
+        known = sorted({option for spec in self.specs.values() for option in spec.options})
+        for option in options:
+            if option not in known:
+                raise UsageError(
+                    f"no environment has an option {option!r}; there are: {', '.join(known)}"
+                )
+        registry = Registry()
+        registry._entries, registry._roots = self._entries, self._roots
+        registry._options = {**self._options, **options}
+        return registry
+
     def load(self, name: str) -> Environment:
         """Build an environment; this is the first moment that its code is imported.
 
-        Raises `UsageError` for an unknown id and `DefinitionError` for a broken definition.
+        Raises `UsageError` for an unknown id, or an option that is needed and not given, and
+        `DefinitionError` for a broken definition.
         """
         entry = self._entry(name)
-        definition = read_definition(entry.root / entry.spec.path, name)
+        if lacking := self._lacking(name):
+            says = entry.spec.options[lacking].description
+            raise UsageError(f"{name} needs `--set {lacking}=...`: {says}")
+        given = {key: value for key, value in self._options.items() if key in entry.spec.options}
+        definition = read_definition(entry.root / entry.spec.path, name, given)
         environment = Environment(
             id=name,
             sandbox=entry.spec.sandbox,
@@ -109,6 +147,12 @@ class Registry:
             hint = f"; did you mean {near[0]!r}?" if near else "; `gymsuite list` shows them all"
             raise UsageError(f"no environment {name!r}{hint}")
         return entry
+
+    def _lacking(self, name: str) -> str:
+        """The first option that an environment needs and was not given, or ""."""
+        options = self._entry(name).spec.options
+        lacking = (key for key, option in options.items() if option.required)
+        return next((key for key in lacking if key not in self._options), "")
 
     def _add(self, path: Path) -> None:
         specs = _read(path)

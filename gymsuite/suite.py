@@ -20,3 +20,8 @@ def suite_root() -> Path:
 def default_cache() -> Path:
     """Where images and other rebuildable files are kept unless the caller says otherwise."""
     return Path.home() / ".cache" / "gymsuite"
+
+
+def recipes_folder() -> Path:
+    """Where environments write the recipes of images that depend on a user's data."""
+    return default_cache() / "recipes"

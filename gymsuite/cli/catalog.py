@@ -12,7 +12,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gymsuite.cli.options import EnvironmentArgument, JsonOption, RegistryOption, open_registry
+from gymsuite.cli.options import (
+    EnvironmentArgument,
+    JsonOption,
+    RegistryOption,
+    SetOption,
+    open_registry,
+    with_options,
+)
 from gymsuite.cli.plain import plain
 from gymsuite.environment import Environment
 from gymsuite.types import Task, ToolSchema
@@ -42,11 +49,12 @@ def list_environments(*, as_json: JsonOption = False, registry: RegistryOption =
 def show(
     environment: EnvironmentArgument,
     *,
+    settings: SetOption = None,
     as_json: JsonOption = False,
     registry: RegistryOption = None,
 ) -> None:
     """Show one environment: its tasks, tools, limits and an example prompt."""
-    loaded = open_registry(registry).load(environment)
+    loaded = with_options(open_registry(registry), settings).load(environment)
     if as_json:
         typer.echo(json.dumps(_describe(loaded), indent=2))
     else:

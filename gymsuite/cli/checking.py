@@ -16,11 +16,14 @@ from gymsuite.cli.evaluating import default_concurrency
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import (
     CacheOption,
+    DatasetOption,
     JsonOption,
     ProviderOption,
     RegistryOption,
+    SetOption,
     cache_folder,
     open_registry,
+    with_options,
 )
 from gymsuite.cli.plain import plain
 from gymsuite.environment import Environment
@@ -37,7 +40,9 @@ def check(
         list[str] | None, typer.Argument(metavar="ENV", help="Ids, such as coding/pybugs-v1.")
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="All environments there are.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="All environments that need no option.")
+    ] = False,
     tasks: Annotated[
         int | None,
         typer.Option("--tasks", "-n", min=1, metavar="N", help="A sample of tasks, not all."),
@@ -46,6 +51,8 @@ def check(
         int | None,
         typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
     ] = None,
+    settings: SetOption = None,
+    dataset: DatasetOption = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     as_json: JsonOption = False,
@@ -56,7 +63,7 @@ def check(
     The solution passes, doing nothing fails, a stored submission scores the same again, and
     nothing that breaks is ever scored.
     """
-    opened = open_registry(registry)
+    opened = with_options(open_registry(registry), settings, dataset)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     request = CheckRequest(source, tasks, concurrency or default_concurrency())
     console, errors = Console(), Console(stderr=True, quiet=as_json)
@@ -77,7 +84,7 @@ def check(
 def _names(given: list[str] | None, registry: Registry, *, every: bool) -> list[str]:
     if bool(given) == every:
         raise UsageError("name environments to check, or give --all, not both")
-    return list(registry.specs) if every else given or []
+    return list(registry.complete) if every else given or []
 
 
 def _check(environment: Environment, request: CheckRequest, console: Console) -> list[Finding]:

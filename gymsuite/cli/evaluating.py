@@ -14,11 +14,14 @@ import typer
 from gymsuite.agents import BUILT_IN, AgentOptions
 from gymsuite.cli.options import (
     CacheOption,
+    DatasetOption,
     JsonOption,
     ProviderOption,
     RegistryOption,
+    SetOption,
     cache_folder,
     open_registry,
+    with_options,
 )
 from gymsuite.cli.outcome import play_and_present
 from gymsuite.errors import UsageError
@@ -140,6 +143,8 @@ def evaluate(
             rich_help_panel=_HOW,
         ),
     ] = 3,
+    settings: SetOption = None,
+    dataset: DatasetOption = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     as_json: JsonOption = False,
@@ -179,7 +184,7 @@ def evaluate(
         resume=resume,
         failed_too=retry_failed,
     )
-    opened = open_registry(registry)
+    opened = with_options(open_registry(registry), settings, dataset)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     make_importable()
     play_and_present(request, opened, source, as_json=as_json)

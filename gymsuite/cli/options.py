@@ -1,12 +1,14 @@
 """Options that several commands share, and what they resolve to."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from gymsuite.errors import UsageError
 from gymsuite.registry import Registry
 from gymsuite.suite import default_cache
 
@@ -33,6 +35,18 @@ ProviderOption = Annotated[
         help="What makes sandboxes: local, local:debian or docker; what works here if not given.",
     ),
 ]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="An option of the environment, such as dataset=rows.jsonl.",
+    ),
+]
+DatasetOption = Annotated[
+    str | None,
+    typer.Option("--dataset", metavar="ROWS", help="The same as --set dataset=ROWS."),
+]
 EnvironmentArgument = Annotated[
     str, typer.Argument(metavar="ENV", help="An id, such as coding/pybugs-v1.")
 ]
@@ -49,6 +63,19 @@ def open_registry(path: Path | None) -> Registry:
     for warning in caught:
         console.print(f"warning: {warning.message}", markup=False, highlight=False, soft_wrap=True)
     return registry
+
+
+def with_options(
+    registry: Registry, settings: Sequence[str] | None, dataset: str | None = None
+) -> Registry:
+    """The registry with the environments' own options; raises `UsageError` for a wrong one."""
+    options = {} if dataset is None else {"dataset": dataset}
+    for setting in settings or ():
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--set {setting}: it would be NAME=VALUE, as in dataset=rows.jsonl")
+        options[name] = value
+    return registry.with_options(options)
 
 
 def cache_folder(path: Path | None) -> Path:

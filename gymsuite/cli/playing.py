@@ -17,8 +17,10 @@ from gymsuite.cli.options import (
     EnvironmentArgument,
     ProviderOption,
     RegistryOption,
+    SetOption,
     cache_folder,
     open_registry,
+    with_options,
 )
 from gymsuite.cli.plain import plain
 from gymsuite.cli.typing_in import Typed
@@ -44,12 +46,13 @@ def play(
         str | None, typer.Option(metavar="ID", help="Which task; the first one if not given.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the episode.")] = 0,
+    settings: SetOption = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     registry: RegistryOption = None,
 ) -> None:
     """Play a task yourself, with the tools that an agent has."""
-    opened = open_registry(registry)
+    opened = with_options(open_registry(registry), settings)
     loaded = opened.load(environment)
     chosen = _find(loaded, task)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))

@@ -14,8 +14,10 @@ from gymsuite.cli.options import (
     JsonOption,
     ProviderOption,
     RegistryOption,
+    SetOption,
     cache_folder,
     open_registry,
+    with_options,
 )
 from gymsuite.runs.sandboxes import SandboxSource
 from gymsuite.runs.verify import (
@@ -37,6 +39,7 @@ def verify(
         int | None,
         typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
     ] = None,
+    settings: SetOption = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     as_json: JsonOption = False,
@@ -46,7 +49,7 @@ def verify(
 
     Rollouts of tasks that have changed are not compared; where all have, the exit code is 1, too.
     """
-    opened = open_registry(registry)
+    opened = with_options(open_registry(registry), settings)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     request = VerifyRequest(directory, concurrency or default_concurrency())
     errors = Console(stderr=True, quiet=as_json)

@@ -2,13 +2,23 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, overload
+from typing import NamedTuple, Protocol, overload, runtime_checkable
 
 from gymsuite.errors import UsageError
 from gymsuite.types import Task
 
 Make = Callable[[str, int], Task]
 """`make(split, index)`: a pure function; its task's id is `split-index`."""
+
+
+@runtime_checkable
+class OnDemand(Protocol):
+    """Tasks that are made when they are asked for."""
+
+    @property
+    def places(self) -> "Sequence[Place]":
+        """All of them, none of them made."""
+        ...
 
 
 class Place(NamedTuple):
@@ -72,6 +82,6 @@ class Procedural(Sequence[Task]):
 
 def places(tasks: Sequence[Task]) -> Sequence[Place]:
     """Where each task is, without making those that are made on demand."""
-    if isinstance(tasks, Procedural):
+    if isinstance(tasks, OnDemand):
         return tasks.places
     return [Place(at, task.split, task.id) for at, task in enumerate(tasks)]

@@ -19,7 +19,7 @@ PROVIDERS = [
 
 @pytest.mark.timeout(1800)  # the first test of a provider builds its images
 @pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("name", Registry.default().specs)
+@pytest.mark.parametrize("name", Registry.default().complete)
 def test_every_promise_holds(name: str, provider: str) -> None:
     require(provider)
     registry = Registry.default()

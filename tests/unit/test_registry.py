@@ -52,6 +52,43 @@ def test_an_environment_is_two_files_and_an_entry(tmp_path: Path) -> None:
     assert environment.description == "One."
 
 
+OPTION = "    options: {rows: {description: Whose rows., required: true}}\n"
+CONFIGURABLE = """\
+from types import SimpleNamespace
+from gymsuite import Score, Task
+
+async def verify(task, submission, open_sandbox):
+    return Score(reward=1.0, passed=True)
+
+def configure(options):
+    return SimpleNamespace(verify=verify, tasks=(Task(id=options["rows"], prompt="p"),))
+"""
+
+
+def configurable(root: Path) -> Registry:
+    path = write_suite(root, ENTRY + OPTION)
+    (root / "one/environment.py").write_text(CONFIGURABLE)
+    return Registry(path)
+
+
+def test_an_environment_gets_the_options_that_it_declares(tmp_path: Path) -> None:
+    registry = configurable(tmp_path).with_options({"rows": "mine"})
+    assert registry.complete == ("test/one-v1",)
+    assert [task.id for task in registry.load("test/one-v1").tasks] == ["mine"]
+
+
+def test_an_option_that_is_needed_is_asked_for(tmp_path: Path) -> None:
+    registry = configurable(tmp_path)
+    assert registry.complete == ()
+    with pytest.raises(UsageError, match=r"needs `--set rows=...`: Whose rows"):
+        registry.load("test/one-v1")
+
+
+def test_an_option_that_nobody_declares_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no environment has an option 'row'; there are: rows"):
+        configurable(tmp_path).with_options({"row": "mine"})
+
+
 def test_two_suites_with_the_same_folder_names_do_not_mix(tmp_path: Path) -> None:
     rewards = []
     for number in (1.0, 2.0):
