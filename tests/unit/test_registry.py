@@ -225,7 +225,7 @@ def test_third_parties_join_by_entry_point_without_being_imported(
 
 def test_the_suites_images_serve_every_registry_and_its_own_come_first(tmp_path: Path) -> None:
     suites = suite_root() / "sandboxes"
-    assert Registry(write_suite(tmp_path)).image_roots == (tmp_path / "sandboxes", suites)
+    assert Registry(write_suite(tmp_path)).image_roots[:2] == (tmp_path / "sandboxes", suites)
     assert Registry.default().image_roots.count(suites) == 1
 
 
