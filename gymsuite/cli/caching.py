@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
-from gymsuite.sandbox.store import ImageRecord, usage
-from gymsuite.sandbox.store import clean as clean_store
+from gymsuite.sandbox.collecting import clean as clean_store
+from gymsuite.sandbox.collecting import usage
+from gymsuite.sandbox.records import ImageRecord
 
 app = typer.Typer(help="Say what built images take on disk, or remove them.", no_args_is_help=True)
 

@@ -8,21 +8,25 @@ import asyncio
 import contextlib
 import json
 import posixpath
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
+from gymsuite.errors import SandboxError
+from gymsuite.sandbox import instructions
 from gymsuite.sandbox.base import ARCHITECTURE, Base, digest_of
 from gymsuite.sandbox.copying import content_digest, copy, make_directory, placements
-from gymsuite.sandbox.dockerfile import Copy, Env, Recipe, Run, Step, Workdir, expand
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import lookup, resolve
 from gymsuite.sandbox.protocol import ExecResult
+from gymsuite.sandbox.recipe import Arg, Copy, Env, Recipe, Run, Step, User, Workdir
+from gymsuite.sandbox.records import record_of
 from gymsuite.sandbox.store import Report, Store
+from gymsuite.sandbox.words import expand
 
-RunCommand = Callable[[Image, str, Path], Awaitable[ExecResult]]
-"""Runs a shell command on top of an image and puts what it changed into an empty tree."""
+RunCommand = Callable[[Image, str | Sequence[str], Path], Awaitable[ExecResult]]
+"""Runs a command on top of an image and puts what it changed into an empty tree."""
 
 # The options of one overlay mount, with all the layers' paths, fit in a page of memory.
 _MOST_LAYERS = 24
@@ -50,12 +54,44 @@ class _Layer:
     make: Callable[[Path], Awaitable[str]]
 
 
-async def build(builder: Builder, name: str, recipe: Recipe, base: Base) -> Image:
-    """Build an image, or find it built.
+@dataclass(frozen=True)
+class _Draft:
+    """An image half built, and the ARGs that were declared so far: they end with the build."""
+
+    image: Image
+    arguments: Mapping[str, str]
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What `$NAME` can name. ENV wins over ARG, as in Docker."""
+        return {**self.arguments, **self.image.env}
+
+
+async def build(builder: Builder, name: str, recipe: Recipe, start: Base | Image) -> Image:
+    """Build an image on a base, or on another image; or find it built.
 
     Raises `DefinitionError` with file and line where the recipe is at fault.
     """
-    image = Image(
+    with contextlib.ExitStack() as locks:
+        if isinstance(start, Image):
+            image = replace(start, name=name)
+        else:
+            first = _Layer(start.digest, f"{name}: FROM {recipe.base}", start.make)
+            image = await _add(builder, _empty(name, start), first, locks)
+        draft = _Draft(image, {})
+        for step in recipe.steps:
+            draft, layer = await _plan(builder, recipe, draft, step)
+            if layer is not None:
+                image = await _add(builder, draft.image, layer, locks)
+                draft = replace(draft, image=image)
+        image = replace(draft.image, digest=_digest("image", draft.image))
+        builder.store.record(record_of(image, "built"))
+        builder.held.push(locks.pop_all())
+    return image
+
+
+def _empty(name: str, base: Base) -> Image:
+    return Image(
         name=name,
         digest=base.digest,
         base=base.name,
@@ -65,17 +101,6 @@ async def build(builder: Builder, name: str, recipe: Recipe, base: Base) -> Imag
         env=base.env,
         architecture=ARCHITECTURE,
     )
-    with contextlib.ExitStack() as locks:
-        first = _Layer(base.digest, f"{name}: FROM {recipe.base}", base.make)
-        image = await _add(builder, image, first, locks)
-        for step in recipe.steps:
-            image, layer = await _plan(builder, recipe, image, step)
-            if layer is not None:
-                image = await _add(builder, image, layer, locks)
-        image = replace(image, digest=_digest("image", image))
-        builder.store.record(image)
-        builder.held.push(locks.pop_all())
-    return image
 
 
 async def _add(builder: Builder, image: Image, layer: _Layer, locks: contextlib.ExitStack) -> Image:
@@ -97,69 +122,100 @@ async def _add(builder: Builder, image: Image, layer: _Layer, locks: contextlib.
 
 
 async def _plan(
-    builder: Builder, recipe: Recipe, image: Image, step: Step
-) -> tuple[Image, _Layer | None]:
+    builder: Builder, recipe: Recipe, draft: _Draft, step: Step
+) -> tuple[_Draft, _Layer | None]:
     """Say what a step makes of an image: other settings, and a layer where files change."""
-    if len(image.layers) >= _MOST_LAYERS:
-        message = f"more than {_MOST_LAYERS} layers; join RUN and COPY steps"
-        raise recipe.error(step.line, message)
     try:
+        layer: _Layer | None = None
         match step:
             case Env():
-                return _with_env(image, step), None
+                draft = _with_env(draft, step)
+            case Arg():
+                draft = _with_argument(draft, step)
+            case User():
+                user = instructions.user(expand(step.name, draft.variables))
+                draft = replace(draft, image=replace(draft.image, user=user))
             case Workdir():
-                return _with_workdir(image, step)
+                draft, layer = _with_workdir(draft, step)
             case Copy():
-                return image, await asyncio.to_thread(_copy_layer, recipe, image, step)
+                layer = await asyncio.to_thread(_copy_layer, recipe, draft, step)
             case Run():
-                return image, _run_layer(builder, recipe, image, step)
+                layer = _run_layer(builder, recipe, draft, step)
     except (ValueError, OSError) as error:
         raise recipe.error(step.line, str(error)) from error
+    if layer is not None and len(draft.image.layers) >= _MOST_LAYERS:
+        message = f"more than {_MOST_LAYERS} layers; join RUN and COPY steps"
+        raise recipe.error(step.line, message)
+    return draft, layer
 
 
-def _with_env(image: Image, step: Env) -> Image:
-    values = {name: expand(value, image.env) for name, value in step.variables}
-    return replace(image, env={**image.env, **values})
+def _with_env(draft: _Draft, step: Env) -> _Draft:
+    values = {name: expand(value, draft.variables) for name, value in step.variables}
+    return replace(draft, image=replace(draft.image, env={**draft.image.env, **values}))
 
 
-def _with_workdir(image: Image, step: Workdir) -> tuple[Image, _Layer | None]:
-    path = resolve(image.layers, _absolute(image, step.path))
-    image = replace(image, workdir=path)
+def _with_argument(draft: _Draft, step: Arg) -> _Draft:
+    if step.given is None and step.default is None:
+        return draft
+    given = step.given if step.given is not None else expand(step.default or "", draft.variables)
+    return replace(draft, arguments={**draft.arguments, step.name: given})
+
+
+def _with_workdir(draft: _Draft, step: Workdir) -> tuple[_Draft, _Layer | None]:
+    path = resolve(draft.image.layers, _absolute(draft, step.path))
+    image = replace(draft.image, workdir=path)
+    draft = replace(draft, image=image)
     if lookup(image.layers, path) is not None:
-        return image, None
+        return draft, None
 
     async def make(tree: Path) -> str:
         make_directory(tree, path, image)
         return ""
 
     digest = digest_of(image.digest, "WORKDIR", path)
-    return image, _Layer(digest, f"{image.name}: WORKDIR {path}", make)
+    return draft, _Layer(digest, f"{image.name}: WORKDIR {path}", make)
 
 
-def _copy_layer(recipe: Recipe, image: Image, step: Copy) -> _Layer:
-    target = _absolute(image, step.target)
-    placed = placements(recipe.path.parent, step.sources, target, image)
+def _copy_layer(recipe: Recipe, draft: _Draft, step: Copy) -> _Layer:
+    image = draft.image
+    sources = [expand(source, draft.variables) for source in step.sources]
+    target = _absolute(draft, step.target)
+    placed = placements(recipe.path.parent, sources, target, image)
 
     async def make(tree: Path) -> str:
-        await asyncio.to_thread(copy, placed, tree, image)
+        await asyncio.to_thread(copy, placed, tree, image, step.mode)
         return ""
 
-    digest = digest_of(image.digest, "COPY", content_digest(placed))
-    return _Layer(digest, f"{image.name}: COPY {' '.join(step.sources)} {step.target}", make)
+    modes = () if step.mode is None else (f"{step.mode:o}",)
+    digest = digest_of(image.digest, "COPY", content_digest(placed), *modes)
+    return _Layer(digest, f"{image.name}: COPY {' '.join(sources)} {step.target}", make)
 
 
-def _run_layer(builder: Builder, recipe: Recipe, image: Image, step: Run) -> _Layer:
-    text = shorten(step.command, _SHOWN_COMMAND, placeholder=" ...")
+def _run_layer(builder: Builder, recipe: Recipe, draft: _Draft, step: Run) -> _Layer:
+    image = replace(draft.image, env=draft.variables)
+    text = shorten(step.text, _SHOWN_COMMAND, placeholder=" ...")
 
     async def make(tree: Path) -> str:
         result = await builder.run(image, step.command, tree)
+        _check_machine(result, f"{image.name}: RUN {text}")
         if result.timed_out or result.exit_code != 0:
             lines = result.output.rstrip().splitlines()[-_SHOWN_LINES:]
             how = _failure(result)
             raise recipe.error(step.line, "\n".join([f"RUN {text}: {how}", *lines]))
         return ""
 
-    return _Layer(_digest(f"RUN {step.command}", image), f"{image.name}: RUN {text}", make)
+    command = step.command if isinstance(step.command, str) else json.dumps(step.command)
+    return _Layer(_digest(f"RUN {command}", image), f"{image.name}: RUN {text}", make)
+
+
+def _check_machine(result: ExecResult, what: str) -> None:
+    """Raise `SandboxError` where the step failed for want of something the recipe cannot give."""
+    if result.exit_code == 0 and not result.timed_out:
+        return
+    for missing, lacks in (("disk space", result.disk_full), ("memory", result.oom)):
+        if lacks:
+            lines = "\n".join(result.output.rstrip().splitlines()[-_SHOWN_LINES:])
+            raise SandboxError(f"{what}: no {missing} was left; its last lines:\n{lines}")
 
 
 def _failure(result: ExecResult) -> str:
@@ -168,11 +224,14 @@ def _failure(result: ExecResult) -> str:
     return f"exit code {result.exit_code}; its last lines:"
 
 
-def _absolute(image: Image, path: str) -> str:
+def _absolute(draft: _Draft, path: str) -> str:
     # PurePosixPath would drop the slash at the end, which says that this is a directory.
-    return posixpath.join(image.workdir, expand(path, image.env))
+    return posixpath.join(draft.image.workdir, expand(path, draft.variables))
 
 
 def _digest(what: str, image: Image) -> str:
     """Hash something that depends on an image's files and settings."""
-    return digest_of(image.digest, what, image.workdir, json.dumps(sorted(image.env.items())))
+    # Nothing for root, so that what was built before images had users is what is built now.
+    user = () if image.user == "root" else (image.user,)
+    env = json.dumps(sorted(image.env.items()))
+    return digest_of(image.digest, what, image.workdir, env, *user)

@@ -69,18 +69,26 @@ def content_digest(placed: Sequence[Placement]) -> str:
     return total.hexdigest()
 
 
-def copy(placed: Sequence[Placement], tree: Path, image: Image) -> None:
-    """Copy into the tree of a new layer above an image."""
+def digest_of_folder(folder: Path) -> str:
+    """Hash all that a folder holds, as far as it matters to an image."""
+    return content_digest(list(_below(folder, "/")))
+
+
+def copy(placed: Sequence[Placement], tree: Path, image: Image, mode: int | None) -> None:
+    """Copy into the tree of a new layer above an image; `mode` is for all that is copied."""
     for source, target in placed:
         path = tree / target.lstrip("/")
         if source.is_dir() and not source.is_symlink():
             make_directory(tree, target, image)
+            if mode is not None and lookup(image.layers, target) is None:
+                path.chmod(mode)
             continue
         make_directory(tree, str(PurePosixPath(target).parent), image)
         path.unlink(missing_ok=True)
         shutil.copyfile(source, path, follow_symlinks=False)
         if not source.is_symlink():
-            path.chmod(0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644)
+            plain = 0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644
+            path.chmod(plain if mode is None else mode)
 
 
 def make_directory(tree: Path, target: str, image: Image) -> None:

@@ -4,73 +4,20 @@ Small enough to be built without a daemon, and all of it valid for Docker too. W
 an error that says so: an instruction that is silently ignored would make another image.
 """
 
-import json
+import difflib
 import re
-import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from gymsuite.errors import DefinitionError
+from gymsuite.sandbox import instructions
+from gymsuite.sandbox.instructions import INSTEAD, NAMES
+from gymsuite.sandbox.recipe import Arg, Arguments, Recipe, Step, error_at
+from gymsuite.sandbox.words import expand
 
-SUPPORTED = "ARG (before FROM), FROM, COPY, RUN, ENV, WORKDIR"
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+)|(.?))", re.DOTALL)
 _CONTINUED = re.compile(r"\\[ \t]*$")
-_HEREDOC = re.compile(r"(?:^|\s)\d*<<-?[ \t]*['\"]?[A-Za-z_]")
-_WILDCARD = re.compile(r"[*?\[]")
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Copies files from the image's folder."""
-
-    line: int
-    sources: tuple[str, ...]
-    target: str
-
-
-@dataclass(frozen=True)
-class Run:
-    """Runs a shell command in the image made so far."""
-
-    line: int
-    command: str
-
-
-@dataclass(frozen=True)
-class Env:
-    """Sets environment variables. The values may refer to earlier ones."""
-
-    line: int
-    variables: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Workdir:
-    """Sets, and makes, the directory that commands start in."""
-
-    line: int
-    path: str
-
-
-Step = Copy | Run | Env | Workdir
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A parsed Dockerfile. `base` is what FROM names, with the arguments filled in."""
-
-    path: Path
-    base: str
-    base_line: int
-    steps: tuple[Step, ...]
-
-    def error(self, line: int, text: str) -> DefinitionError:
-        """Make the error that points at a line of this file."""
-        return _error(self.path, line, text)
+_ESCAPE = re.compile(r"#\s*escape\s*=\s*(\S+)", re.IGNORECASE)
 
 
 class _Instruction(NamedTuple):
@@ -79,53 +26,83 @@ class _Instruction(NamedTuple):
     rest: str
 
 
-def parse(path: Path, arguments: Mapping[str, str]) -> Recipe:
+def parse(path: Path, arguments: Arguments) -> Recipe:
     """Read a Dockerfile; `arguments` override the defaults of its ARGs.
 
     Raises `DefinitionError` with the file and the line.
     """
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DefinitionError(f"{path}: cannot be read: {error}") from error
-    values: dict[str, str] = {}
-    base: tuple[int, str] | None = None
-    steps: list[Step] = []
-    for instruction in _instructions(path, text):
-        line, keyword, rest = instruction
-        if keyword == "FROM":
-            if base is not None:
-                raise _error(path, line, "a second FROM; an image here has one stage")
-            base = line, _from(path, line, rest, values)
-        elif keyword == "ARG":
-            if base is not None:
-                raise _error(path, line, "ARG is supported before FROM only; use ENV after it")
-            name, value = _argument(path, line, rest)
-            values[name] = arguments.get(name, value)
-        elif base is None:
-            raise _error(path, line, f"{keyword} comes before FROM; the first step is FROM")
-        else:
-            steps.append(_step(path, instruction))
-    if base is None:
-        raise _error(
-            path, 1, "no FROM; an image starts with FROM host, FROM debian or FROM ${BASE}"
+    if (path.parent / ".dockerignore").exists():
+        raise DefinitionError(
+            f"{path.parent}/.dockerignore is not supported; name the files in COPY, or keep the"
+            " others out of the folder"
         )
-    return Recipe(path, base[1], base[0], tuple(steps))
+    reading = _Reading(path, arguments)
+    for instruction in _instructions(path, text):
+        try:
+            reading.take(instruction)
+        except ValueError as error:
+            raise error_at(path, instruction.line, str(error)) from error
+    return reading.recipe()
 
 
-def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Put variables in place of `$NAME` and `${NAME}`; raises ValueError for what it cannot."""
+class _Reading:
+    """What was read so far: ARGs before FROM are for FROM, and for ARGs that name them again."""
 
-    def value(match: re.Match[str]) -> str:
-        name = match[1] or match[2]
-        if name is None:
-            raise ValueError(f"'{match[0]}': only $NAME and ${{NAME}} are supported")
-        if name not in variables:
-            known = ", ".join(sorted(variables))
-            raise ValueError(f"${name} is not set here; what is set: {known}")
-        return variables[name]
+    def __init__(self, path: Path, arguments: Arguments) -> None:
+        self._path = path
+        self._arguments = arguments
+        self._values: dict[str, str] = {}
+        self._declared: set[str] = set()
+        self._base: tuple[int, str] | None = None
+        self._steps: list[Step] = []
 
-    return _VARIABLE.sub(value, text)
+    def take(self, instruction: _Instruction) -> None:
+        line, keyword, rest = instruction
+        _check(keyword)
+        if keyword == "FROM":
+            if self._base is not None:
+                raise ValueError(
+                    "a second FROM; an image here has one stage. Give the other a folder of its"
+                    " own, and start FROM it by that folder's name"
+                )
+            self._base = line, instructions.base_name(rest, self._values)
+        elif keyword == "ARG":
+            self._argument(instructions.argument(line, rest, self._arguments))
+        elif self._base is None:
+            raise ValueError(f"{keyword} comes before FROM; the first step is FROM")
+        elif (step := instructions.step(line, keyword, rest)) is not None:
+            self._steps.append(step)
+
+    def recipe(self) -> Recipe:
+        if self._base is None:
+            message = "no FROM; an image starts with FROM host, FROM debian or FROM ${BASE}"
+            raise error_at(self._path, 1, message)
+        line, base = self._base
+        return Recipe(self._path, base, line, tuple(self._steps), frozenset(self._declared))
+
+    def _argument(self, arg: Arg) -> None:
+        self._declared.add(arg.name)
+        if self._base is None:
+            default = expand(arg.default or "", self._values)
+            self._values[arg.name] = default if arg.given is None else arg.given
+        elif arg.given is None and arg.default is None:
+            again = self._values.get(arg.name)
+            self._steps.append(Arg(arg.line, arg.name, again, None))
+        else:
+            self._steps.append(arg)
+
+
+def _check(keyword: str) -> None:
+    if keyword in INSTEAD:
+        raise ValueError(f"{keyword} is not supported; {INSTEAD[keyword]}")
+    if keyword not in NAMES:
+        close = difflib.get_close_matches(keyword, NAMES, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(NAMES)}"
+        raise ValueError(f"{keyword} is not supported; {hint}")
 
 
 def _instructions(path: Path, text: str) -> Iterator[_Instruction]:
@@ -133,6 +110,9 @@ def _instructions(path: Path, text: str) -> Iterator[_Instruction]:
     first = 0
     for number, raw in enumerate(text.splitlines(), start=1):
         if not raw.strip() or raw.lstrip().startswith("#"):
+            escape = _ESCAPE.match(raw)
+            if number == 1 and escape and escape[1] != "\\":
+                raise error_at(path, 1, "another escape than the backslash is not supported")
             continue
         first = first or number
         continued = _CONTINUED.search(raw)
@@ -141,117 +121,10 @@ def _instructions(path: Path, text: str) -> Iterator[_Instruction]:
             yield _instruction(first, "".join(pending))
             pending, first = [], 0
     if pending:
-        raise _error(path, first, "the file ends in a line continuation; remove the last backslash")
+        message = "the file ends in a line continuation; remove the last backslash"
+        raise error_at(path, first, message)
 
 
 def _instruction(line: int, text: str) -> _Instruction:
     words = text.strip().split(maxsplit=1)
-    return _Instruction(line, words[0].upper(), words[1] if len(words) > 1 else "")
-
-
-def _step(path: Path, instruction: _Instruction) -> Step:
-    line, keyword, rest = instruction
-    parsers: Mapping[str, Callable[[Path, int, str], Step]]
-    parsers = {"COPY": _copy, "RUN": _run, "ENV": _env, "WORKDIR": _workdir}
-    parser = parsers.get(keyword)
-    if parser is None:
-        raise _error(path, line, f"{keyword} is not supported; what is: {SUPPORTED}")
-    if not rest:
-        raise _error(path, line, f"{keyword} needs an argument")
-    if _HEREDOC.search(rest):
-        raise _error(path, line, "here-documents are not supported; COPY a file instead")
-    if rest.startswith("--"):
-        option = rest.split(maxsplit=1)[0].partition("=")[0]
-        raise _error(path, line, f"{keyword} {option} is not supported; leave the option out")
-    if keyword in {"COPY", "RUN"} and _is_json(rest):
-        raise _error(path, line, f"the JSON form of {keyword} is not supported; write it as words")
-    return parser(path, line, rest)
-
-
-def _from(path: Path, line: int, rest: str, values: Mapping[str, str]) -> str:
-    if len(rest.split()) != 1:
-        raise _error(path, line, f"FROM takes one name, without options or AS; not '{rest}'")
-    try:
-        base = expand(rest, values)
-    except ValueError as error:
-        raise _error(path, line, f"FROM: {error}") from error
-    if not base:
-        raise _error(path, line, f"FROM {rest} is empty; give its ARG a default, as in BASE=host")
-    return base
-
-
-def _argument(path: Path, line: int, rest: str) -> tuple[str, str]:
-    name, _, value = rest.strip().partition("=")
-    if not _NAME.fullmatch(name) or len(rest.split()) != 1:
-        raise _error(path, line, f"ARG takes NAME or NAME=default; not '{rest}'")
-    return name, value.strip("'\"")
-
-
-def _copy(path: Path, line: int, rest: str) -> Copy:
-    words = _words(path, line, rest)
-    if len(words) < 2:  # noqa: PLR2004 - one source and the target
-        raise _error(path, line, "COPY needs at least one source and a target")
-    *sources, target = words
-    for source in sources:
-        if source.startswith("/") or ".." in PurePosixPath(source).parts:
-            raise _error(path, line, f"COPY {source}: sources lie below the image's folder")
-        if _WILDCARD.search(source):
-            raise _error(path, line, f"COPY {source}: wildcards are not supported; name the files")
-    if len(sources) > 1 and not target.endswith("/"):
-        raise _error(
-            path, line, f"COPY of several sources needs a target that ends in '/': {target}/"
-        )
-    return Copy(line, tuple(sources), target)
-
-
-def _run(_path: Path, line: int, rest: str) -> Run:
-    return Run(line, rest.strip())
-
-
-def _env(path: Path, line: int, rest: str) -> Env:
-    name, *value = rest.split(maxsplit=1)
-    if "=" in name:
-        pairs = [_pair(path, line, word) for word in _words(path, line, rest)]
-    elif value:
-        pairs = [(name, value[0].strip())]
-    else:
-        raise _error(path, line, f"ENV {name} has no value; write ENV {name}=value")
-    for key, _ in pairs:
-        if not _NAME.fullmatch(key):
-            raise _error(path, line, f"ENV: '{key}' is no variable name")
-    return Env(line, tuple(pairs))
-
-
-def _pair(path: Path, line: int, word: str) -> tuple[str, str]:
-    key, equals, value = word.partition("=")
-    if not equals:
-        raise _error(path, line, f"ENV: '{word}' is no NAME=value; quote values with spaces")
-    return key, value
-
-
-def _workdir(path: Path, line: int, rest: str) -> Workdir:
-    words = _words(path, line, rest)
-    if len(words) != 1:
-        raise _error(path, line, f"WORKDIR takes one path; not '{rest}'")
-    return Workdir(line, words[0])
-
-
-def _words(path: Path, line: int, rest: str) -> list[str]:
-    # The shell's quoting is removed before variables are put in, so a quoted $ would be lost.
-    if "\\$" in rest or re.search(r"'[^']*\$[^']*'", rest):
-        raise _error(path, line, "a literal $ is not supported here; use RUN, or COPY a file")
-    try:
-        return shlex.split(rest)
-    except ValueError as error:
-        raise _error(path, line, f"{error}: '{rest}'") from error
-
-
-def _is_json(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), list)
-    except ValueError:
-        return False
-
-
-def _error(path: Path, line: int, text: str) -> DefinitionError:
-    return DefinitionError(f"{path}:{line}: {text}")
+    return _Instruction(line, words[0].upper() if words else "", words[1] if words[1:] else "")

@@ -16,7 +16,8 @@ class Image:
     overlay whiteout. `binds` are read-only host paths that appear at the same path inside; only a
     `host` image has any, and only the `local` provider can run it. `hides` are directories below
     them that show empty: what is installed on the host is no part of an image. `python` is the
-    version of the interpreter inside ("3.11.7"), or "" where there is none.
+    version of the interpreter inside ("3.11.7"), or "" where there is none. `user` is whom
+    commands run as: a name or number, or name:group.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Image:
     workdir: str = "/workspace"
     architecture: str = field(default_factory=platform.machine)
     python: str = ""
+    user: str = "root"
 
     def check_architecture(self) -> None:
         """Raise `SandboxError` where the exec server could not run beside what is in the image."""
@@ -36,5 +38,14 @@ class Image:
             raise SandboxError(
                 f"image {self.name!r} is for {self.architecture}, and this machine, with its exec "
                 f"server, is {platform.machine()}; build the image here, or run it on its own kind",
+                retryable=False,
+            )
+
+    def check_one_user(self) -> None:
+        """Raise `SandboxError` where a sandbox that has root alone could not run this."""
+        if self.user != "root":
+            raise SandboxError(
+                f"image {self.name!r} runs as USER {self.user}, and a sandbox of the local provider"
+                " has one user, root; take the USER step out, or use the docker provider",
                 retryable=False,
             )

@@ -1,37 +1,43 @@
-"""Images by name: a folder with a Dockerfile becomes layers on disk, once."""
+"""Images by name: a folder with a Dockerfile becomes layers on disk, once; or one was imported."""
 
 import asyncio
 import contextlib
-import difflib
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 
-from gymsuite.errors import DefinitionError, SandboxError
+from gymsuite.errors import DefinitionError, SandboxError, UsageError
+from gymsuite.sandbox import folders
 from gymsuite.sandbox.base import Base
-from gymsuite.sandbox.build import Builder, build
+from gymsuite.sandbox.build import Builder, RunCommand, build
 from gymsuite.sandbox.debian import DEFAULT_RELEASE, debian_base
-from gymsuite.sandbox.dockerfile import Recipe, parse
+from gymsuite.sandbox.dockerfile import parse
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.local import LocalHost, open_build
 from gymsuite.sandbox.localhost import UNPRIVILEGED
 from gymsuite.sandbox.protocol import ExecResult
+from gymsuite.sandbox.recipe import Arguments, Recipe
+from gymsuite.sandbox.records import ImageRecord, image_of, imported, records
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.trees import Owner
 
-_NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")  # what Docker takes, too
 _DEBIAN = re.compile(r"debian(?::([a-z]+))?")
 _STEP_SECONDS = 1800.0
 # A layer is no place for the downloads that pip would keep for a next time.
-_BUILD_ENV = {"PIP_NO_CACHE_DIR": "1", "PIP_ROOT_USER_ACTION": "ignore"}
+BUILD_ENV = MappingProxyType({"PIP_NO_CACHE_DIR": "1", "PIP_ROOT_USER_ACTION": "ignore"})
+"""What RUN steps see beside the image's own variables."""
+
+_NONE: Arguments = MappingProxyType({})
 
 
 class Images:
     """Finds images below some roots and builds them into a cache; `close` gives them up.
 
-    `host` runs RUN steps; one is found when a step needs it and none is given.
+    RUN steps go through `run`, or else run in sandboxes of `host`, which is found when a step
+    needs it.
     """
 
     def __init__(
@@ -41,14 +47,15 @@ class Images:
         *,
         report: Report = lambda _: None,
         host: LocalHost | None = None,
+        run: RunCommand | None = None,
     ) -> None:
-        owner = Owner(UNPRIVILEGED, UNPRIVILEGED) if os.geteuid() == 0 else None
-        self.store = Store(cache.absolute(), owner)
+        self.store = Store(cache.absolute(), layer_owner())
         self._roots = tuple(roots)
         self._report = report
         self._host = host
+        self._run = run or self._run_locally
         self._held = contextlib.ExitStack()
-        self._done: dict[tuple[str, str], Image | DefinitionError] = {}
+        self._done: dict[tuple[str, ...], Image | DefinitionError] = {}
         self._lock = asyncio.Lock()
 
     def close(self) -> None:
@@ -56,59 +63,93 @@ class Images:
         self._done.clear()
         self._held.close()
 
-    async def ensure(self, name: str, *, base: str) -> Image:
+    async def ensure(self, name: str, *, base: str, arguments: Arguments = _NONE) -> Image:
         """Return an image, built first if need be; `base` fills its `ARG BASE`.
 
         Raises `DefinitionError` for an image that does not exist or cannot be built, also when it
-        is asked for again, and `SandboxError` where this machine cannot build it.
+        is asked for again, `UsageError` for arguments that it does not declare, and `SandboxError`
+        where this machine cannot build it.
         """
-        key = name, base
+        key = (name, base, *(part for pair in sorted(arguments.items()) for part in pair))
         if key not in self._done:
             async with self._lock:
                 if key not in self._done:
-                    self._done[key] = await self._build(name, base)
+                    self._done[key] = await self._find_or_build(name, {**arguments, "BASE": base})
+                    await self.store.keep_to_limit(self._report)
         done = self._done[key]
         if isinstance(done, DefinitionError):
             raise DefinitionError(str(done)) from done
         return done
 
-    async def _build(self, name: str, base: str) -> Image | DefinitionError:
-        builder = Builder(self.store, self._run, self._report, self._held)
+    async def _find_or_build(self, name: str, arguments: Arguments) -> Image | DefinitionError:
         try:
-            recipe = parse(self._find(name), {"BASE": base})
-            return await build(builder, name, recipe, self._base(recipe))
+            return await self._build(name, arguments, ())
         except DefinitionError as error:
             return error
 
-    def _find(self, name: str) -> Path:
-        if _NAME.fullmatch(name):
-            for root in self._roots:
-                path = root / name / "Dockerfile"
-                if path.is_file():
-                    return path
-        known = sorted({p.parent.name for root in self._roots for p in root.glob("*/Dockerfile")})
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = (
-            f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known) or 'none'}"
-        )
-        where = ", ".join(map(str, self._roots)) or "no folder"
-        raise DefinitionError(f"no image {name!r} (a folder with a Dockerfile) in {where}; {hint}")
+    async def _build(self, name: str, arguments: Arguments, above: tuple[str, ...]) -> Image:
+        """Build an image, and first the one that it starts FROM; `above` start from this one."""
+        path = folders.find(self._roots, name)
+        record = imported(self.store.cache, name)
+        if record is not None:
+            if path is not None:
+                raise DefinitionError(
+                    f"image {name!r} is the folder {path.parent}, and one was imported under that"
+                    f" name, too; `gymsuite sandbox remove {name}` forgets the imported one"
+                )
+            return await self._open(record)
+        if path is None:
+            names = (one.name for _, one in records(self.store.cache) if one.origin == "imported")
+            raise folders.unknown(self._roots, names, name)
+        recipe = parse(path, arguments)
+        if undeclared := sorted(arguments.keys() - recipe.declared - {"BASE"}):
+            known = ", ".join(sorted(recipe.declared)) or "none"
+            raise UsageError(f"{path} has no ARG {undeclared[0]}; there are: {known}")
+        start = await self._start(recipe, arguments["BASE"], (*above, name))
+        builder = Builder(self.store, self._run, self._report, self._held)
+        return await build(builder, name, recipe, start)
 
-    def _base(self, recipe: Recipe) -> Base:
-        if recipe.base == "host":
+    async def _start(self, recipe: Recipe, base: str, above: tuple[str, ...]) -> Base | Image:
+        name = recipe.base
+        if name == "host":
             return host_base()
-        debian = _DEBIAN.fullmatch(recipe.base)
-        if debian is None:
+        if debian := _DEBIAN.fullmatch(name):
+            return debian_base(debian[1] or DEFAULT_RELEASE, self._report)
+        if name in above:
+            circle = " -> ".join((*above[above.index(name) :], name))
+            message = f"FROM {name}: these images start from each other: {circle}"
+            raise recipe.error(recipe.base_line, message)
+        try:
+            return await self._build(name, {"BASE": base}, above)
+        except DefinitionError as error:
+            if folders.find(self._roots, name) or imported(self.store.cache, name):
+                raise
             raise recipe.error(
                 recipe.base_line,
-                f"FROM {recipe.base}: images start from host, debian or debian:RELEASE"
-                f" (debian:{DEFAULT_RELEASE})",
-            )
-        return debian_base(debian[1] or DEFAULT_RELEASE, self._report)
+                f"FROM {name}: images start from host, debian, debian:RELEASE"
+                f" (debian:{DEFAULT_RELEASE}) or another image of ours: {error}",
+            ) from error
 
-    async def _run(self, image: Image, command: str, tree: Path) -> ExecResult:
+    async def _open(self, record: ImageRecord) -> Image:
+        """Hold the layers of an imported image."""
+        for digest in record.layers:
+
+            async def gone(_: Path) -> str:
+                raise DefinitionError(
+                    f"a layer of the imported image {record.name!r} is gone; import it again"
+                )
+
+            lock = await self.store.ensure(digest, record.name, gone, self._report)
+            self._held.callback(lock.close)
+        self.store.record(record)
+        return image_of(self.store.cache, record)
+
+    async def _run_locally(
+        self, image: Image, command: str | Sequence[str], tree: Path
+    ) -> ExecResult:
+        image.check_one_user()
         host = await self._local()
-        async with open_build(host, image, env=_BUILD_ENV, network=True) as sandbox:
+        async with open_build(host, image, env=BUILD_ENV, network=True) as sandbox:
             result = await sandbox.exec(command, timeout=_STEP_SECONDS)
             if result.exit_code == 0 and not result.timed_out:
                 changed = await sandbox.freeze()
@@ -124,3 +165,8 @@ class Images:
                 raise SandboxError(message, retryable=False) from error
             self._held.callback(self._host.close)
         return self._host
+
+
+def layer_owner() -> Owner | None:
+    """Whom layers belong to: None leaves files their maker's."""
+    return Owner(UNPRIVILEGED, UNPRIVILEGED) if os.geteuid() == 0 else None

@@ -14,6 +14,7 @@ from gymsuite.sandbox.debian import Source, find_source, python_version
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
+from gymsuite.sandbox.layers import lookup
 from gymsuite.sandbox.owner import is_gone, this_process
 from gymsuite.sandbox.provider import open_provider
 
@@ -139,12 +140,72 @@ def test_an_image_that_starts_from_elsewhere_is_refused_at_its_line(tmp_path: Pa
         ensure(images, "image")
 
 
-def test_the_first_root_that_has_an_image_gives_it(tmp_path: Path) -> None:
+def test_an_image_of_two_roots_has_to_be_the_same_in_both(tmp_path: Path) -> None:
     for root in ("one", "two"):
-        recipe(tmp_path / root, "image", f"FROM host\nENV ROOT={root}\n")
+        recipe(tmp_path / root, "image", "FROM host\nCOPY file /opt/\n")
+        (tmp_path / root / "image/file").write_text("alike")
     roots = [tmp_path / "none", tmp_path / "two", tmp_path / "one"]
     with contextlib.closing(Images(roots, tmp_path / "cache")) as images:
-        assert ensure(images, "image").env["ROOT"] == "two"
+        assert ensure(images, "image").name == "image"
+    (tmp_path / "one/image/file").write_text("other")
+    with (
+        contextlib.closing(Images(roots, tmp_path / "cache")) as images,
+        pytest.raises(DefinitionError, match="in two folders, and they differ: .*two.* one of"),
+    ):
+        ensure(images, "image")
+
+
+def test_an_image_starts_from_another_and_has_its_files_and_settings(tmp_path: Path) -> None:
+    recipe(tmp_path, "low", "ARG BASE\nFROM $BASE\nENV A=low\nUSER 7\nWORKDIR /opt/low\n")
+    recipe(tmp_path, "high", "FROM low\nENV B=${A}er\nCOPY Dockerfile here\n")
+    with contextlib.closing(Images([tmp_path], tmp_path / "cache")) as images:
+        high, low = ensure(images, "high"), ensure(images, "low")
+    assert high.layers[:-1] == low.layers
+    assert (high.env["A"], high.env["B"], high.user, high.base) == ("low", "lower", "7", "host")
+    assert lookup(high.layers, "/opt/low/here") is not None
+    assert high.digest != low.digest
+
+
+def test_images_that_start_from_each_other_are_named_as_a_circle(tmp_path: Path) -> None:
+    for name, base in (("one", "two"), ("two", "three"), ("three", "two")):
+        recipe(tmp_path, name, f"FROM {base}\n")
+    with (
+        contextlib.closing(Images([tmp_path], tmp_path / "cache")) as images,
+        pytest.raises(DefinitionError) as caught,
+    ):
+        ensure(images, "one")
+    assert str(caught.value) == (
+        f"{tmp_path}/three/Dockerfile:1: FROM two: these images start from each other:"
+        " two -> three -> two"
+    )
+
+
+def test_a_mistake_in_a_base_of_ours_is_shown_where_it_is(tmp_path: Path) -> None:
+    recipe(tmp_path, "low", "FROM host\nEXPOSE 80\n")
+    recipe(tmp_path, "high", "FROM low\n")
+    with (
+        contextlib.closing(Images([tmp_path], tmp_path / "cache")) as images,
+        pytest.raises(DefinitionError, match=r"^\S*/low/Dockerfile:2: EXPOSE"),
+    ):
+        ensure(images, "high")
+
+
+def test_a_build_argument_that_no_arg_declares_is_a_mistake_of_usage(tmp_path: Path) -> None:
+    recipe(tmp_path, "image", "FROM host\nARG A=1\nENV B=$A\n")
+    with contextlib.closing(Images([tmp_path], tmp_path / "cache")) as images:
+        given = asyncio.run(images.ensure("image", base="host", arguments={"A": "2"}))
+        assert (given.env["B"], ensure(images, "image").env["B"]) == ("2", "1")
+        with pytest.raises(UsageError, match="has no ARG C; there are: A"):
+            asyncio.run(images.ensure("image", base="host", arguments={"C": "2"}))
+
+
+def test_a_run_step_of_another_user_than_root_is_refused_without_a_daemon(tmp_path: Path) -> None:
+    recipe(tmp_path, "image", "FROM host\nUSER app\nRUN true\n")
+    with (
+        contextlib.closing(Images([tmp_path], tmp_path / "cache")) as images,
+        pytest.raises(SandboxError, match="runs as USER app, and .* has one user, root"),
+    ):
+        ensure(images, "image")
 
 
 def test_an_image_is_built_once_and_then_remembered(tmp_path: Path) -> None:

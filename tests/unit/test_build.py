@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from gymsuite.errors import DefinitionError
+from gymsuite.errors import DefinitionError, SandboxError
 from gymsuite.sandbox.base import Base
 from gymsuite.sandbox.build import Builder, build
 from gymsuite.sandbox.dockerfile import parse
@@ -25,13 +25,16 @@ class Workshop:
         self.folder.mkdir()
         self.cache = tmp_path / "cache"
         self.commands: list[str] = []
+        self.images: list[Image] = []
         self.reports: list[str] = []
         self.result = ExecResult(0, b"", b"")
         self._held = held
 
-    async def _run(self, image: Image, command: str, tree: Path) -> ExecResult:
-        self.commands.append(command)
-        (tree / "ran").write_text(command)
+    async def _run(self, image: Image, command: str | Sequence[str], tree: Path) -> ExecResult:
+        text = command if isinstance(command, str) else " ".join(command)
+        self.commands.append(text)
+        self.images.append(image)
+        (tree / "ran").write_text(text)
         return self.result
 
     def build(self, text: str) -> Image:
@@ -164,6 +167,63 @@ def test_env_refers_to_earlier_values_and_to_the_base(workshop: Workshop) -> Non
     assert image.env == {"A": "/opt", "PATH": "/opt/bin:/bin", "B": "/opt/b"}
     assert image.workdir == "/opt/b"
     assert lookup(image.layers, "/opt/b/c") is not None
+
+
+def test_an_argument_is_seen_by_steps_and_commands_and_not_kept(workshop: Workshop) -> None:
+    image = workshop.build(
+        "FROM host\nARG A=1\nARG EMPTY\nENV B=$A C=c\nARG C=hidden\nWORKDIR /opt/$A$C\n"
+        "RUN first\nARG A=2\nRUN first\n"
+    )
+    assert image.env == {"PATH": "/bin", "B": "1", "C": "c"}
+    assert image.workdir == "/opt/1c"
+    seen = [run.env for run in workshop.images]
+    assert [(env["A"], env["C"], "EMPTY" in env) for env in seen] == [
+        ("1", "c", False),
+        ("2", "c", False),
+    ]
+
+
+def test_the_user_is_noted_and_root_by_any_name_is_root(workshop: Workshop) -> None:
+    text = "FROM host\nUSER app\nRUN it\nUSER {}\n"
+    assert workshop.build(text.format("root:0")).user == "root"
+    assert workshop.images[0].user == "app"
+    ids = workshop.build(text.format("1000:10"))
+    assert ids.user == "1000:10"
+    assert ids.digest != workshop.build(text.format("0")).digest
+    assert workshop.commands == ["it"]
+    with pytest.raises(DefinitionError, match="Dockerfile:4: USER takes a name or number"):
+        workshop.build(text.format('"a b"'))
+
+
+def test_a_command_as_words_reaches_no_shell(workshop: Workshop) -> None:
+    words = workshop.build('FROM host\nRUN ["echo", "$A"]\n')
+    assert workshop.commands == ["echo $A"]
+    assert words.digest != workshop.build("FROM host\nRUN echo $A\n").digest
+
+
+def test_copy_with_a_mode_gives_it_to_what_is_copied_alone(workshop: Workshop) -> None:
+    workshop.file("dir/tool", "1")
+    image = workshop.build("FROM host\nCOPY --chmod=750 dir /shared/\nCOPY dir /opt/\n")
+    modes = {
+        path: entry.status.st_mode & 0o7777
+        for path in ("/shared/tool", "/shared")
+        if (entry := lookup(image.layers[:-1], path))
+    }
+    assert modes == {"/shared/tool": 0o750, "/shared": 0o1777}
+    copied = workshop.build("FROM host\nCOPY --chmod=701 dir /shared/new\n")
+    directory = lookup(copied.layers, "/shared/new")
+    assert directory is not None
+    assert directory.status.st_mode & 0o7777 == 0o701
+
+
+def test_a_full_disk_is_not_the_recipes_fault(workshop: Workshop) -> None:
+    workshop.result = ExecResult(1, b"No space left on device", b"", disk_full=True)
+    with pytest.raises(SandboxError, match="RUN make: no disk space was left"):
+        workshop.build("FROM host\nRUN make\n")
+    workshop.result = ExecResult(137, b"", b"Killed", oom=True)
+    with pytest.raises(SandboxError, match="no memory was left"):
+        workshop.build("FROM host\nRUN make\n")
+    assert list((workshop.cache / "layers").glob(".partial-*")) == []
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from gymsuite.errors import SandboxError
+from gymsuite.errors import SandboxError, UsageError
+from gymsuite.sandbox.collecting import Cleaned, clean, clean_partial, shrink, usage
+from gymsuite.sandbox.disk import (
+    DEFAULT_LIMIT_BYTES,
+    limit_of,
+    read_size,
+    require_space,
+    set_limit,
+)
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import before_state, lookup, resolve, walk
 from gymsuite.sandbox.locks import Lock
-from gymsuite.sandbox.store import Cleaned, Store, clean, usage
+from gymsuite.sandbox.records import record_of
+from gymsuite.sandbox.store import Store
 from gymsuite.sandbox.trees import Owner, settle
 
 IN_ANOTHER_PROCESS = """
@@ -58,7 +67,8 @@ def another_process(cache: Path, log: Path, making: float, holding: float) -> su
 
 def record(store: Store, name: str, *digests: str) -> None:
     layers = tuple(store.tree(digest) for digest in digests)
-    store.record(Image(name=name, digest="".join(digests), base="host", layers=layers))
+    image = Image(name=name, digest="".join(digests), base="host", layers=layers)
+    store.record(record_of(image, "built"))
 
 
 def test_a_layer_is_made_once(tmp_path: Path) -> None:
@@ -160,10 +170,86 @@ def test_cleaning_spares_what_is_kept_and_what_another_process_uses(tmp_path: Pa
     assert usage(cache).size_bytes == 0
 
 
+def test_a_shrunken_store_keeps_what_was_used_last_and_what_is_in_use(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    user = another_process(cache, tmp_path / "log", 0, 600)
+    assert user.stdout is not None
+    assert user.stdout.readline() == "ready\n"
+    store = Store(cache, None)
+    for digest in "bcdex":
+        ensure(store, digest, digest).close()
+    for age, (name, digests) in enumerate(
+        {"newest": "bc", "older": "bd", "oldest": "be", "used": "a"}.items()
+    ):
+        record(store, name, *digests)
+        then = time.time() - age * 1000
+        os.utime(cache / "images" / name / f"{digests}.json", (then, then))
+    one = store.read("b")
+    assert one is not None
+    size = one.size_bytes
+    shrunken = shrink(cache, 4 * size)
+    assert shrunken == Cleaned(2 * size, removed=("x", "e"), in_use=())
+    assert shrink(cache, 4 * size).removed == ()
+    assert [u.record.name for u in usage(cache).images] == ["newest", "older", "used"]
+    assert shrink(cache, 0) == Cleaned(3 * size, removed=("d", "c", "b"), in_use=("a",))
+    user.kill()
+    user.communicate()
+    assert shrink(cache, 0).removed == ("a",)
+
+
+def test_a_shrunken_store_keeps_what_was_imported(tmp_path: Path) -> None:
+    store = Store(tmp_path, None)
+    ensure(store, "a", "a").close()
+    image = Image(name="theirs", digest="a", base="imported", layers=(store.tree("a"),))
+    store.record(record_of(image, "imported"))
+    assert shrink(tmp_path, 0).removed == ()
+    assert [u.record.name for u in usage(tmp_path).images] == ["theirs"]
+
+
+def test_a_store_that_grows_beyond_its_limit_shrinks_and_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+    store = Store(tmp_path, None)
+    ensure(store, "a", "a").close()
+    set_limit(tmp_path, 0)
+    asyncio.run(store.keep_to_limit(said.append))
+    assert said == ["1 layers removed to keep the cache below its limit"]
+    asyncio.run(store.keep_to_limit(said.append))
+    assert len(said) == 1
+
+
+def test_a_limit_is_kept_with_the_cache_and_a_disk_without_room_is_said_first(
+    tmp_path: Path,
+) -> None:
+    assert 0 < limit_of(tmp_path / "new") <= DEFAULT_LIMIT_BYTES
+    set_limit(tmp_path / "new", read_size("1.5 GiB"))
+    assert limit_of(tmp_path / "new") == 3 << 29
+    assert [read_size(text) for text in ("7", "2k", "3MB", "1T")] == [7, 2048, 3 << 20, 1 << 40]
+    with pytest.raises(UsageError, match="'much' is no size"):
+        read_size("much")
+    require_space(tmp_path / "not/there", 1, "this")
+    with pytest.raises(SandboxError, match=r"this takes 1048576.0 TiB, and .* left; remove images"):
+        require_space(tmp_path, 1 << 60, "this")
+
+
 def test_cleaning_removes_what_a_killed_maker_left(tmp_path: Path) -> None:
     (tmp_path / "layers/.partial-a/tree/x").mkdir(parents=True)
     assert clean(tmp_path).removed == ("a",)
     assert list((tmp_path / "layers").iterdir()) == []
+
+
+def test_what_a_killed_maker_left_is_removed_and_what_is_being_made_is_not(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    maker = another_process(tmp_path, log, 600, 0)
+    while not log.exists():
+        assert maker.poll() is None
+        time.sleep(0.01)
+    (tmp_path / "layers/.partial-b/tree/x").mkdir(parents=True)
+    assert clean_partial(tmp_path, dry_run=True) == ("b",)
+    assert clean_partial(tmp_path) == ("b",)
+    assert [path.name for path in (tmp_path / "layers").iterdir()] == [".partial-a"]
+    maker.kill()
+    maker.communicate()
+    assert clean_partial(tmp_path) == ("a",)
 
 
 def test_settling_leaves_files_links_and_whiteouts_without_setuid(tmp_path: Path) -> None:
