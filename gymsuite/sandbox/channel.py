@@ -107,7 +107,7 @@ class Channel:
         if status is ReadStatus.TOO_LARGE:
             raise PathRefused(f"{path} is larger than {limit} bytes", retryable=False)
         if status is ReadStatus.FAILED:
-            raise _refusal(f"cannot read {path}", error)
+            raise refusal(f"cannot read {path}", error)
         return data if status is ReadStatus.OK else None
 
     async def state(self, path: str, *, max_bytes: int) -> Found:
@@ -125,7 +125,19 @@ class Channel:
         except Unsendable as reason:
             raise PathRefused(f"cannot write {path[:80]!r}: {reason}", retryable=False) from reason
         if error := self._parsed(wire.errno_result, reply):
-            raise _refusal(f"cannot write {path}", error)
+            raise refusal(f"cannot write {path}", error)
+
+    async def ask(
+        self, kind: Request, *parts: bytes, within: float, parse: Callable[[memoryview], T]
+    ) -> T:
+        """Send a request, and parse its reply; one that cannot be parsed ends the channel."""
+        return self._parsed(parse, await self._call(kind, *parts, within=within))
+
+    def drop(self, request: int) -> None:
+        """Let the server forget a request that it keeps something for."""
+        if not self._lost:
+            message = wire.frame(next(self._ids), Request.CANCEL, wire.number(request))
+            self._run(self._write_quietly(message))
 
     async def stats(self) -> SandboxStats:
         """What all commands together have used."""
@@ -194,8 +206,7 @@ class Channel:
         if self._lost or answered:
             return
         self._abandoned.add(request)
-        cancel = wire.frame(next(self._ids), Request.CANCEL, wire.number(request))
-        self._run(self._write_quietly(cancel))
+        self.drop(request)
 
     async def _write_quietly(self, message: bytes) -> None:
         try:
@@ -246,7 +257,7 @@ def _milliseconds(seconds: float) -> int:
     return max(1, round(min(seconds, wire.MAX_SECONDS) * 1000))
 
 
-def _refusal(what: str, error: int) -> SandboxError:
+def refusal(what: str, error: int) -> SandboxError:
     """Tell what a path does not allow from what the machine cannot do."""
     message = f"{what}: {os.strerror(error)}"
     if error in _MACHINE_IS_SICK:

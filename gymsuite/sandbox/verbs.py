@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox import transfer
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.protocol import (
     DEFAULT_FILE_BYTES,
@@ -77,20 +78,21 @@ class Verbs:
 
     async def upload(self, source: Path, target: str) -> None:
         """See `Sandbox.upload`."""
-        what = f"upload {source} to {target}"
-        raise SandboxError(f"cannot {what}: not offered by this provider", retryable=False)
+        await transfer.upload(self.channel, source, self.inside(target))
 
     async def download(
         self,
         source: str,
         target: Path,
         *,
-        max_bytes: int = DEFAULT_TREE_BYTES,  # noqa: ARG002
-        max_files: int = DEFAULT_TREE_FILES,  # noqa: ARG002
+        max_bytes: int = DEFAULT_TREE_BYTES,
+        max_files: int = DEFAULT_TREE_FILES,
     ) -> None:
         """See `Sandbox.download`."""
-        what = f"download {source} to {target}"
-        raise SandboxError(f"cannot {what}: not offered by this provider", retryable=False)
+        inside = self.inside(source)
+        await transfer.download(
+            self.channel, inside, target, max_bytes=max_bytes, max_files=max_files
+        )
 
     async def stats(self) -> SandboxStats:
         """See `Sandbox.stats`."""

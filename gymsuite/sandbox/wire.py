@@ -40,6 +40,10 @@ class Request(IntEnum):
     STATS = 5
     KILL_ALL = 6
     STATE = 7
+    WALK = 16
+    PACK = 17
+    UNPACK = 18
+    NEXT = 19
 
 
 _REPLY = 0x80
@@ -103,6 +107,11 @@ def text(value: str) -> bytes:
 def number(value: int) -> bytes:
     """An unsigned 32-bit number."""
     return LENGTH.pack(value)
+
+
+def long_number(value: int) -> bytes:
+    """An unsigned 64-bit number."""
+    return struct.pack("<Q", value)
 
 
 def exec_request(

@@ -90,30 +90,38 @@ void channel_flush(struct channel *channel) {
     }
 }
 
-static uint8_t *take(struct frame *frame, size_t size) {
+uint8_t *take_bytes(struct frame *frame, size_t size) {
     if (size > frame->size - frame->at) die("malformed frame: it is too short");
     uint8_t *data = frame->body + frame->at;
     frame->at += size;
     return data;
 }
 
+uint8_t take_u8(struct frame *frame) { return *take_bytes(frame, 1); }
+
 uint32_t take_u32(struct frame *frame) {
     uint32_t value;
-    memcpy(&value, take(frame, sizeof value), sizeof value);
+    memcpy(&value, take_bytes(frame, sizeof value), sizeof value);
+    return value;
+}
+
+uint64_t take_u64(struct frame *frame) {
+    uint64_t value;
+    memcpy(&value, take_bytes(frame, sizeof value), sizeof value);
     return value;
 }
 
 /* A string is sent with its final NUL, so that it can be used where it lies. */
 char *take_string(struct frame *frame) {
     uint32_t size = take_u32(frame);
-    char *text = (char *)take(frame, size);
+    char *text = (char *)take_bytes(frame, size);
     if (!size || memchr(text, 0, size) != text + size - 1) die("malformed frame: not a string");
     return text;
 }
 
 uint8_t *take_rest(struct frame *frame, size_t *size) {
     *size = frame->size - frame->at;
-    return take(frame, *size);
+    return take_bytes(frame, *size);
 }
 
 void take_end(const struct frame *frame) {

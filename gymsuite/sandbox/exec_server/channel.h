@@ -7,6 +7,8 @@
 #include "base.h"
 
 enum request { EXEC = 1, CANCEL = 2, READ = 3, WRITE = 4, STATS = 5, KILL_ALL = 6, STATE = 7 };
+/* Of directories: see archive.h. */
+enum { WALK = 16, PACK = 17, UNPACK = 18, NEXT = 19 };
 enum { HELLO = 0x80 };
 
 /* A request whose payload is in `body`; the cursor moves as it is parsed. */
@@ -40,8 +42,11 @@ bool channel_has_output(const struct channel *channel);
 void channel_flush(struct channel *channel);
 
 /* Parsing: every one of these ends the server when the frame does not hold what it should. */
+uint8_t take_u8(struct frame *frame);
 uint32_t take_u32(struct frame *frame);
+uint64_t take_u64(struct frame *frame);
 char *take_string(struct frame *frame);
+uint8_t *take_bytes(struct frame *frame, size_t size);
 uint8_t *take_rest(struct frame *frame, size_t *size);
 void take_end(const struct frame *frame);
 

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "files.h"
 
 #include <errno.h>
@@ -7,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+
+#include "paths.h"
 
 enum { CHUNK = 256 << 10, SPARE = 16 << 20, SPARE_FILES = 64 };
 
@@ -22,9 +25,7 @@ static bool on_own_disk(int fd) {
     return fstatfs(fd, &here) || statfs("/", &disk) || here.f_type == disk.f_type;
 }
 
-/* An error that would tell of a sick machine is a command's doing where a command chose or filled
-   the place: it is answered as one that a path can have. */
-static int blamed(int fd, size_t size, int error) {
+int file_blame(int fd, size_t size, int error) {
     if (error == ENOSPC && !disk_is_full(size)) return EFBIG;
     if ((error == EIO || error == ENOMEM) && fd >= 0 && !on_own_disk(fd)) return EINVAL;
     return error;
@@ -47,16 +48,30 @@ static int read_all(int fd, size_t limit, size_t hint, struct buffer *reply) {
     }
 }
 
+/* What is no file, as opposed to one that cannot be read now. */
+static bool is_absence(int error) {
+    switch (error) {
+        case ENOENT:
+        case ENOTDIR:
+        case ELOOP:
+        case ENAMETOOLONG:
+        case EINVAL:
+        case ENXIO:
+        case ENODEV: return true;
+        default: return false;
+    }
+}
+
 static int read_file(const char *path, size_t limit, struct buffer *reply) {
     /* A fifo or a device must not block the server: it is opened without waiting, and refused. */
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) return errno == EACCES || errno == EPERM || errno == EMFILE ? READ_FAILED : READ_ABSENT;
+    int fd = path_open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0, false);
+    if (fd < 0) return is_absence(errno) ? READ_ABSENT : READ_FAILED;
     struct stat status;
     int result;
     if (fstat(fd, &status) || !S_ISREG(status.st_mode)) result = READ_ABSENT;
     else if (status.st_size > 0 && (uint64_t)status.st_size > limit) result = READ_TOO_LARGE;
     else result = read_all(fd, limit, (size_t)status.st_size, reply);
-    int error = result == READ_FAILED ? blamed(fd, 0, errno) : 0;
+    int error = result == READ_FAILED ? file_blame(fd, 0, errno) : 0;
     close(fd);
     errno = error;
     return result;
@@ -70,26 +85,11 @@ static int read_link(const char *path, size_t limit, struct buffer *reply) {
     return (size_t)size > limit ? READ_TOO_LARGE : READ_OK;
 }
 
-/* What its owner may not enter is entered all the same: nobody hides behind a mode. */
-static void unlock(const char *path) {
-    struct stat status;
-    if (!lstat(path, &status) && S_ISDIR(status.st_mode)) chmod(path, (status.st_mode & 07777) | S_IRWXU);
-}
-
-static void unlock_parents(char *path) {
-    unlock("/");
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        unlock(path);
-        *slash = '/';
-    }
-}
-
 static int read_state(char *path, size_t limit, struct buffer *reply, uint32_t *mode) {
     struct stat status;
     int failed = lstat(path, &status);
     if (failed && errno == EACCES && *path == '/') {
-        unlock_parents(path);
+        path_unlock_parents(path);
         failed = lstat(path, &status);
     }
     if (failed) return errno == ENOENT || errno == ENOTDIR ? READ_ABSENT : READ_FAILED;
@@ -143,17 +143,7 @@ void serve_state(struct channel *channel, struct frame *frame) {
     finish_read(channel, &reply, status_at, result);
 }
 
-static int make_parents(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        int failed = mkdir(path, 0755) && errno != EEXIST;
-        *slash = '/';
-        if (failed) return -1;
-    }
-    return 0;
-}
-
-static int write_all(int fd, const uint8_t *data, size_t size) {
+int file_write(int fd, const uint8_t *data, size_t size) {
     while (size) {
         ssize_t done = write(fd, data, size);
         if (done < 0 && errno == EINTR) continue;
@@ -171,25 +161,24 @@ static int fill_file(int fd, mode_t mode, const uint8_t *data, size_t size) {
         errno = EINVAL;
         return -1;
     }
-    return ftruncate(fd, 0) || write_all(fd, data, size) || fchmod(fd, mode) ? -1 : 0;
+    return ftruncate(fd, 0) || file_write(fd, data, size) || fchmod(fd, mode) ? -1 : 0;
 }
 
-static int write_file(char *path, mode_t mode, const uint8_t *data, size_t size) {
+static int write_file(const char *path, mode_t mode, const uint8_t *data, size_t size) {
     int flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-    int fd = open(path, flags, mode);
-    if (fd < 0 && errno == ENOENT && !make_parents(path)) fd = open(path, flags, mode);
-    if (fd < 0) return blamed(fd, size, errno);
-    int error = fill_file(fd, mode, data, size) ? blamed(fd, size, errno) : 0;
+    int fd = path_open(path, flags, mode, true);
+    if (fd < 0) return file_blame(fd, size, errno);
+    int error = fill_file(fd, mode, data, size) ? file_blame(fd, size, errno) : 0;
     if (close(fd) && !error) error = errno;
     return error;
 }
 
 void serve_write(struct channel *channel, struct frame *frame) {
     uint32_t mode = take_u32(frame);
-    char *path = take_string(frame);
+    const char *path = take_string(frame);
     size_t size;
     const uint8_t *data = take_rest(frame, &size);
     struct buffer reply = reply_begin(frame->id, HELLO | WRITE);
-    buffer_u32(&reply, *path == '/' ? (uint32_t)write_file(path, mode & 07777, data, size) : EINVAL);
+    buffer_u32(&reply, (uint32_t)write_file(path, mode & 07777, data, size));
     reply_end(channel, &reply);
 }

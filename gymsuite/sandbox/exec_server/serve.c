@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "archive.h"
 #include "files.h"
 #include "filter.h"
 #include "jobs.h"
@@ -48,16 +49,25 @@ static void clear_all(struct server *server, struct clearing *clearing) {
     clearing->active = false;
 }
 
+static void cancel(struct server *server, uint32_t id) {
+    job_cancel(server, id);
+    walk_cancel(&server->walks, id);
+}
+
 static void dispatch(struct server *server, struct clearing *clearing, struct frame *frame) {
     switch (frame->type) {
         case EXEC: job_start(server, frame); return;
         case CANCEL:
-            job_cancel(server, take_u32(frame));
+            cancel(server, take_u32(frame));
             take_end(frame);
             break;
         case READ: serve_read(&server->channel, frame); break;
         case STATE: serve_state(&server->channel, frame); break;
         case WRITE: serve_write(&server->channel, frame); break;
+        case WALK:
+        case PACK: walk_start(&server->walks, &server->channel, frame); break;
+        case NEXT: walk_next(&server->walks, &server->channel, frame); break;
+        case UNPACK: serve_unpack(&server->channel, frame); break;
         case STATS:
             take_end(frame);
             answer_stats(server, frame->id);
