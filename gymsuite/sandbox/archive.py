@@ -12,7 +12,7 @@ from gymsuite.sandbox import wire
 from gymsuite.sandbox.wire import MalformedError
 
 _PIECE = struct.Struct("<BII")
-_ENTRY = struct.Struct("<BIQQqI")
+_ENTRY = struct.Struct("<BIQQqqI")
 _DATA = struct.Struct("<BI")
 _SKIPPED = struct.Struct("<BII")
 _MADE = struct.Struct("<BI")
@@ -37,6 +37,7 @@ class Entry(NamedTuple):
     inode: int
     size: int
     ctime_ns: int
+    atime_ns: int
 
 
 class Data(NamedTuple):
@@ -107,9 +108,9 @@ def _records(payload: memoryview) -> list[Record]:
     while at < end:
         kind = payload[at]
         if kind == _IS_ENTRY:
-            _, mode, inode, size, ctime, length = _ENTRY.unpack_from(payload, at)
+            _, *status, length = _ENTRY.unpack_from(payload, at)
             at += _ENTRY.size + length
-            records.append(Entry(_text(payload[at - length : at]), mode, inode, size, ctime))
+            records.append(Entry(_text(payload[at - length : at]), *status))
         elif kind == _IS_DATA:
             _, length = _DATA.unpack_from(payload, at)
             at += _DATA.size + length

@@ -91,19 +91,19 @@ async def upload(channel: Channel, source: Path, target: str) -> None:
     its name. Raises `UsageError` where `source` cannot be read, or holds anything else, and
     `PathRefused` where `target` cannot take it.
     """
-    root = _text(target)
     waiting = batches(source)
     try:
         async with asyncio.timeout(TREE_SECONDS):
             while (batch := await in_thread(lambda: next(waiting, None))) is not None:
-                await _make(channel, target, root, batch)
+                await make(channel, target, batch)
     except TimeoutError:
         raise SandboxError(f"{source} was not uploaded in {TREE_SECONDS:g} seconds") from None
 
 
-async def _make(channel: Channel, target: str, root: bytes, batch: bytes) -> None:
+async def make(channel: Channel, target: str, batch: bytes) -> None:
+    """Make entries, as `gathering` has them, below an absolute path. Raises `PathRefused`."""
     error, path = await channel.ask(
-        Request.UNPACK, root, batch, within=FILE_SECONDS, parse=archive.unpacked
+        Request.UNPACK, _text(target), batch, within=FILE_SECONDS, parse=archive.unpacked
     )
     if error:
         raise refusal(f"cannot make {path} in {target}", error)

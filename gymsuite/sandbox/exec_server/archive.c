@@ -66,12 +66,17 @@ static void skip(const struct walk *walk, struct buffer *reply, int error) {
     buffer_append(reply, walk->path, walk->path_size);
 }
 
+static uint64_t nanoseconds(const struct timespec *time) {
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
 static void record(const struct walk *walk, struct buffer *reply, const struct stat *status) {
     buffer_u8(reply, RECORD_ENTRY);
     buffer_u32(reply, status->st_mode);
     buffer_u64(reply, status->st_ino);
     buffer_u64(reply, (uint64_t)status->st_size);
-    buffer_u64(reply, (uint64_t)status->st_ctim.tv_sec * 1000000000 + (uint64_t)status->st_ctim.tv_nsec);
+    buffer_u64(reply, nanoseconds(&status->st_ctim));
+    buffer_u64(reply, nanoseconds(&status->st_atim));
     buffer_u32(reply, (uint32_t)walk->path_size);
     buffer_append(reply, walk->path, walk->path_size);
 }
