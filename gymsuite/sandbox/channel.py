@@ -148,9 +148,14 @@ class Channel:
         if not self._parsed(wire.flag_result, await self._call(Request.KILL_ALL, within=0)):
             raise SandboxError("a process in the sandbox cannot be killed")
 
-    async def close(self) -> None:
+    @property
+    def lost(self) -> str:
+        """Why every call would raise `SandboxDead`, or ""."""
+        return self._lost
+
+    async def close(self, reason: str = "was closed") -> None:
         """End the connection, and with it the server. Idempotent."""
-        self._lose("was closed")
+        self._lose(reason)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
