@@ -1,0 +1,117 @@
+"""Reporters that name failures only; a row whose log they read is graded `fail_only`."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gymsuite.swe.parsers.results import Context, Result, Status, lines
+from gymsuite.swe.parsers.text import plain, uncoloured
+
+_SPACE = re.compile(r"\s+")
+
+
+def _browser(name: str, system: str, *, line_end: str = r"FAILED\n") -> re.Pattern[str]:
+    """`NAME 1.2.3 (SYSTEM) suite test FAILED`, as karma reports a failure."""
+    return re.compile(rf"{name}\s\({system}\)\s(?P<name>.*){line_end}")
+
+
+_VERSION = r"[\d.]+"
+_BPMN = (
+    _browser(rf"2KPhantomJS\s{_VERSION}", rf"Linux\s{_VERSION}"),
+    _browser(rf"2KPhantomJS\s{_VERSION}", r"Linux\sx86_64"),
+    _browser(r"Chrome\sHeadless\s.*", r"Linux\sx86_64"),
+    _browser(rf"HeadlessChrome\s{_VERSION}", rf"Linux\s{_VERSION}"),
+)
+_OPENLAYERS = (
+    _browser(rf"Chrome\sHeadless\s{_VERSION}", r"Linux\s\S+", line_end=r"\sFAILED\n"),
+    _browser(rf"Chrome\s{_VERSION}", r"Linux\s\S+"),
+    re.compile(r"^\s{2}\d+\)(?P<name>[\s\S]*?)Error:", re.MULTILINE),
+    re.compile(r"^case\s(?P<name>.*):\smismatch", re.MULTILINE),
+)
+_CHART = re.compile(
+    rf"Chrome\s{_VERSION}[^\S\r\n]\(.+?\)[^\S\r\n](?P<name>.*)FAILED$", re.MULTILINE
+)
+_ANY_BROWSER = re.compile(
+    r"^.*?(?:PhantomJS|Headless ?Chrome|Chrome(?: Headless)?|Firefox) [\d.]+ \([^)\n]*\) "
+    r"(?P<name>.+)FAILED$",
+    re.MULTILINE,
+)
+_NUMBERED = re.compile(r"\d+\)\s(?P<name>.*)")
+_ESLINT_START = re.compile(r"\s{2}\d+\)")
+
+
+def read_bpmn_upstream(log: str, _: Context) -> Iterator[Result]:
+    """Read karma's failures in PhantomJS or headless Chrome; a name keeps its last space."""
+    return _failed(log, _BPMN)
+
+
+def read_bpmn(log: str, _: Context) -> Iterator[Result]:
+    """Read karma's failures in any browser."""
+    return _failed(plain(log), (_ANY_BROWSER,))
+
+
+def read_openlayers_upstream(log: str, _: Context) -> Iterator[Result]:
+    """Read failures of karma, mocha and the rendering tests."""
+    return _spaced(_failed(log, _OPENLAYERS))
+
+
+def read_openlayers(log: str, _: Context) -> Iterator[Result]:
+    """Read the same of a log with colours, in any browser."""
+    return _spaced(_failed(plain(log), (*_OPENLAYERS[2:], _ANY_BROWSER)))
+
+
+def read_chart(log: str, _: Context) -> Iterator[Result]:
+    """Read karma's failures in Chrome; a name keeps its last space."""
+    return _failed(uncoloured(log), (_CHART,))
+
+
+def read_marked(log: str, _: Context) -> Iterator[Result]:
+    """Read jasmine's list of failures, `1) suite test`."""
+    for line in lines(log):
+        if match := _NUMBERED.match(line):
+            yield Result(match["name"].strip(), Status.FAILED)
+
+
+def read_eslint(log: str, _: Context) -> Iterator[Result]:
+    """Read mocha's numbered failures: a name goes on until a line that speaks of an error."""
+    at = 0
+    while start := _ESLINT_START.search(log, at):
+        found = _error_after(log, start.end())
+        if found is None:
+            return
+        end, at = found
+        yield Result(_SPACE.sub(" ", log[start.end() : end]).strip(), Status.FAILED)
+
+
+def _error_after(log: str, start: int) -> tuple[int, int] | None:
+    """Where the name ends that begins at `start`, and where the line's last "Error" does.
+
+    The name ends at the first space behind which, on the same line, "Error" comes.
+    """
+    at = start
+    while (error := log.find("Error", at)) >= 0:
+        line = max(log.rfind("\n", start, error) + 1, start)
+        space = _first_space(log, start, line, error)
+        if space >= 0:
+            stop = log.find("\n", error)
+            last = log.rfind("Error", error, len(log) if stop < 0 else stop)
+            return space, last + len("Error")
+        at = error + 1
+    return None
+
+
+def _first_space(log: str, start: int, line: int, error: int) -> int:
+    """The first space from `start` on that reaches, by spaces alone, the line of an error."""
+    if line > start:
+        head = log[start:line]
+        return start + len(head.rstrip())
+    return next((at for at in range(line, error) if log[at].isspace()), -1)
+
+
+def _failed(log: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[Result]:
+    for pattern in patterns:
+        for match in pattern.finditer(log):
+            yield Result(match["name"], Status.FAILED)
+
+
+def _spaced(results: Iterator[Result]) -> Iterator[Result]:
+    return (Result(_SPACE.sub(" ", name).strip(), status) for name, status, _ in results)

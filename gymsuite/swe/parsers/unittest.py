@@ -1,0 +1,63 @@
+"""unittest's verbose results, as Django and others print them."""
+
+import re
+from collections.abc import Iterator
+
+from gymsuite.swe.parsers.results import Context, Result, Status, lines
+from gymsuite.swe.parsers.text import plain
+from gymsuite.swe.parsers.unittest_upstream import VERSION
+
+_ENDING = re.compile(
+    r"^(?P<name>.*?) \.\.\. +(?:(?P<said>.*?) ?)??"
+    r"(?P<mark>ok|OK|FAIL|ERROR|expected failure|unexpected success|skipped(?: .*)?)$"
+)
+_NAME_ONLY = re.compile(r"^(?P<name>.*?) \.\.\.(?: (?P<said>.*))?$")
+_TITLE = re.compile(
+    r"^(?P<mark>FAIL|ERROR): (?P<name>[\w.]+ \([\w.<>]+\))(?P<part>(?: \[.*\])?(?: \(.*\))?)$"
+)
+_METHOD = re.compile(r"(?P<name>test\w* \([\w.<>]+\))(?P<part>(?: \[.*\])?(?: \(.*\))?)$")
+_RULE = re.compile(r"^={20,}$")
+_STATUSES = {
+    "ok": Status.PASSED,
+    "OK": Status.PASSED,
+    "FAIL": Status.FAILED,
+    "ERROR": Status.ERROR,
+    "expected failure": Status.XFAIL,
+    "unexpected success": Status.FAILED,
+}
+
+
+def read_unittest(log: str, _: Context) -> Iterator[Result]:
+    """Read `name ... ok`, whose mark may stand on a later line, behind what the test printed.
+
+    A test with a docstring goes by the docstring's first line, the last before its mark. Failures
+    are also read from the list at the end, where a sub-test fails its test.
+    """
+    waiting, after_rule = "", False
+    for line in lines(plain(log)):
+        text = line.strip()
+        if VERSION in text:
+            yield Result(VERSION, Status.PASSED)
+        if after_rule and (match := _TITLE.match(text)):
+            yield Result(match["name"], _STATUSES[match["mark"]])
+        elif match := _ENDING.match(text):
+            yield from _named(match["name"], _STATUSES.get(match["mark"], Status.SKIPPED))
+            waiting = ""
+        elif match := _NAME_ONLY.match(text):
+            waiting = match["name"]
+        elif waiting and text in _STATUSES:
+            yield from _named(waiting, _STATUSES[text])
+            waiting = ""
+        after_rule = _RULE.match(text) is not None
+
+
+def _named(text: str, status: Status) -> Iterator[Result]:
+    """What was printed before the name on its line is not part of it, though SWE-bench keeps it.
+
+    Nor is what tells a sub-test from others of its test.
+    """
+    match = _METHOD.search(text)
+    if match and match["name"] != text:
+        yield Result(match["name"], status, text)
+    else:
+        yield Result(text, status)

@@ -1,0 +1,178 @@
+"""A second look at a patch that the row's own tests pass: sealed tests, in a clean sandbox.
+
+The row's tests run in the process of the code that they judge, which can make them say "passed". So
+where they do, they run once more with the values that they expect taken out of them, beside tests
+that must fail, and what they saw is compared on this side with what the gold patch made them see.
+See docs/design/verification.md.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from gymsuite.errors import DefinitionError
+from gymsuite.sandbox.protocol import Sandbox
+from gymsuite.swe.ladder import apply_by_ladder
+from gymsuite.swe.rows import Ladder, Row
+from gymsuite.types import Model
+from gymsuite.verify.canaries import plant
+from gymsuite.verify.judging import Expectations, Verdict, judge
+from gymsuite.verify.measuring import (
+    Bench,
+    expectations,
+    run_twice,
+    seal,
+    unsealable,
+    write_files,
+)
+from gymsuite.verify.pytest_run import run_pytest
+
+PYTHON = "/opt/miniconda3/envs/testbed/bin/python"
+
+_MEASURE_SECONDS = 600.0
+_OLDEST = (3, 7)
+
+OpenRow = Callable[[Row], AbstractAsyncContextManager[Sandbox]]
+"""Opens a sandbox of a row's image, with its repository at the base commit."""
+
+
+class Seal(Model):
+    """What the sealed tests of a row should see, and whether that tells a repair from none.
+
+    `expected` is None where the row's tests cannot be sealed; `why` says so.
+    """
+
+    expected: Expectations | None = None
+    tests: Mapping[str, bytes] = {}
+    why: str = ""
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether a test that fails without a repair has to see the right values."""
+        return self.expected is not None and any(self.expected.fail_to_pass.values())
+
+
+class Seals:
+    """Seals of rows, measured once for each image and kept on disk."""
+
+    def __init__(self, folder: Path, open_row: OpenRow) -> None:
+        self._folder = folder
+        self._open = open_row
+        self._known: dict[str, Seal] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def of(self, row: Row) -> Seal:
+        """The seal of a row; the first who asks waits for some runs of its tests."""
+        async with self._open(row) as sandbox:
+            digest = str(sandbox.description.get("digest", ""))
+        key = hashlib.sha256(f"{digest}|{row.model_dump_json()}".encode()).hexdigest()
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if key not in self._known:
+                self._known[key] = await self._read_or_measure(row, self._folder / f"{key}.json")
+        return self._known[key]
+
+    async def _read_or_measure(self, row: Row, path: Path) -> Seal:
+        try:
+            return Seal.model_validate_json(path.read_bytes())
+        except (OSError, ValueError):
+            found = await measure(row, self._open)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_text(found.model_dump_json(), "utf-8")
+        partial.replace(path)
+        return found
+
+
+async def measure(row: Row, open_row: OpenRow) -> Seal:
+    """Run the row's test files sealed, with the gold patch twice and without it twice."""
+    files = test_files(row)
+    if not files:
+        return Seal(why="no test of it is pytest's")
+    bench = Bench(row.workdir, PYTHON, _MEASURE_SECONDS)
+    async with open_row(row) as sandbox:
+        if problem := await _unfit(sandbox):
+            return Seal(why=problem)
+        await _patch(sandbox, row, row.patch)
+        await _patch(sandbox, row, row.test_patch)
+        tests = {}
+        for file in files:
+            data = await sandbox.read(f"{row.workdir}/{file}")
+            if data is not None:
+                tests[file] = data
+        try:
+            unsealed = await unsealable(sandbox, bench, tests)
+            hidden = seal(tests, unsealed)
+        except SyntaxError as error:
+            return Seal(why=f"its tests are written for another Python: {error}")
+        fixed = await run_twice(sandbox, bench, hidden)
+    async with open_row(row) as sandbox:
+        await _patch(sandbox, row, row.test_patch)
+        broken = await run_twice(sandbox, bench, hidden)
+    expected = _only_named(row, expectations(list(tests), unsealed, fixed, broken))
+    if not expected.fail_to_pass:
+        return Seal(why="none of its FAIL_TO_PASS tests can be run sealed")
+    return Seal(expected=expected, tests=tests)
+
+
+async def confirm(sandbox: Sandbox, row: Row, seal_: Seal) -> Verdict:
+    """Judge a checkout that a patch was applied to; the sandbox has run nothing of it so far."""
+    expected = seal_.expected
+    if expected is None:
+        return Verdict(0, 0, "", "")
+    hidden = {f: plant(data) for f, data in seal(seal_.tests, expected.unsealed).items()}
+    bench = Bench(row.workdir, PYTHON, min(_MEASURE_SECONDS, 60.0 + 30.0 * expected.seconds))
+    await write_files(sandbox, bench, {file: planted.data for file, planted in hidden.items()})
+    run = await run_pytest(
+        sandbox, expected.files, python=PYTHON, root=row.workdir, timeout=bench.seconds
+    )
+    return judge(run, expected, {file: planted.names for file, planted in hidden.items()})
+
+
+def test_files(row: Row) -> tuple[str, ...]:
+    """The files of the named tests, where these are pytest's."""
+    named = (name.partition("::") for name in row.named_tests)
+    return tuple(dict.fromkeys(f for f, sep, _ in named if sep and f.endswith(".py")))
+
+
+test_files.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it
+
+
+def _only_named(row: Row, found: Expectations) -> Expectations:
+    """Leave out the tests of functions that the row does not name."""
+    functions = {name.partition("[")[0].strip() for name in row.named_tests}
+
+    def is_named(test: str) -> bool:
+        return test.rpartition("[")[0] in functions
+
+    fail = {test: digest for test, digest in found.fail_to_pass.items() if is_named(test)}
+    hold = {test: digest for test, digest in found.pass_to_pass.items() if is_named(test)}
+    others = {*found.fail_to_pass, *found.pass_to_pass} - fail.keys() - hold.keys()
+    return found.model_copy(
+        update={
+            "fail_to_pass": fail,
+            "pass_to_pass": hold,
+            "dropped": (*found.dropped, *sorted(others)),
+        }
+    )
+
+
+async def _unfit(sandbox: Sandbox) -> str:
+    command = [PYTHON, "-c", "import sys; print(*sys.version_info[:2])"]
+    done = await sandbox.exec(command, timeout=60)
+    try:
+        version = tuple(map(int, done.stdout.split()))
+    except ValueError:
+        version = ()
+    if done.exit_code != 0 or not version:
+        return f"its image has no {PYTHON}"
+    return "" if version >= _OLDEST else f"Python {version[0]}.{version[1]} is too old"
+
+
+async def _patch(sandbox: Sandbox, row: Row, patch: str) -> None:
+    if not patch.strip():
+        return
+    applied = await apply_by_ladder(sandbox, patch.encode(), row.workdir, Ladder.OFFICIAL)
+    if not applied.how:
+        raise DefinitionError(f"{row.instance_id}: its own patch does not apply: {applied.log}")
