@@ -6,11 +6,21 @@ import platform
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 FORMAT = 1
 """Part of every digest: raising it makes all layers anew."""
 
 ARCHITECTURE = platform.machine()
+
+ENV: Mapping[str, str] = MappingProxyType(
+    {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root",
+        "LANG": "C.UTF-8",
+    }
+)
+"""What commands see where an image says nothing else."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from gymsuite.errors import SandboxError
 from gymsuite.sandbox import instructions
 from gymsuite.sandbox.base import ARCHITECTURE, Base, digest_of
 from gymsuite.sandbox.copying import content_digest, copy, make_directory, placements
+from gymsuite.sandbox.flattening import MOST_LAYERS
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import lookup, resolve
 from gymsuite.sandbox.protocol import ExecResult
@@ -28,8 +29,6 @@ from gymsuite.sandbox.words import expand
 RunCommand = Callable[[Image, str | Sequence[str], Path], Awaitable[ExecResult]]
 """Runs a command on top of an image and puts what it changed into an empty tree."""
 
-# The options of one overlay mount, with all the layers' paths, fit in a page of memory.
-_MOST_LAYERS = 24
 _SHOWN_LINES = 20
 _SHOWN_COMMAND = 60
 
@@ -143,8 +142,8 @@ async def _plan(
                 layer = _run_layer(builder, recipe, draft, step)
     except (ValueError, OSError) as error:
         raise recipe.error(step.line, str(error)) from error
-    if layer is not None and len(draft.image.layers) >= _MOST_LAYERS:
-        message = f"more than {_MOST_LAYERS} layers; join RUN and COPY steps"
+    if layer is not None and len(draft.image.layers) >= MOST_LAYERS:
+        message = f"more than {MOST_LAYERS} layers; join RUN and COPY steps"
         raise recipe.error(step.line, message)
     return draft, layer
 

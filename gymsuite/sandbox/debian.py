@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox.base import Base, write_accounts
+from gymsuite.sandbox.base import ENV, Base, write_accounts
 from gymsuite.sandbox.scratch import remove_tree
 from gymsuite.sandbox.store import Report
 
@@ -59,11 +59,7 @@ def debian_base(release: str, report: Report) -> Base:
         name="debian",
         identity=(release, *_PACKAGES),
         make=make,
-        env={
-            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": "/root",
-            "LANG": "C.UTF-8",
-        },
+        env={**ENV},
     )
 
 

@@ -43,14 +43,19 @@ def set_limit(cache: Path, limit_bytes: int) -> None:
 
 def require_space(cache: Path, wanted_bytes: int, what: str) -> None:
     """Raise `SandboxError` where the disk has no room for this, before anything is written."""
-    free = shutil.disk_usage(_existing(cache)).free
-    if free < wanted_bytes + _SPARE_BYTES:
+    free = free_bytes(cache)
+    if free < wanted_bytes:
         raise SandboxError(
             f"{what} takes {show_size(wanted_bytes)}, and the disk of {cache} has"
             f" {show_size(free)} left; remove images (`gymsuite cache clean`), or use another disk"
             " (--cache)",
             retryable=False,
         )
+
+
+def free_bytes(cache: Path) -> int:
+    """How much may be written: what the disk has left, but for a little."""
+    return max(shutil.disk_usage(_existing(cache)).free - _SPARE_BYTES, 0)
 
 
 def read_size(text: str) -> int:

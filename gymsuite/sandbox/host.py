@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox import packages
-from gymsuite.sandbox.base import Base, write_accounts
+from gymsuite.sandbox.base import ENV, Base, write_accounts
 
 _PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
@@ -52,11 +52,7 @@ def host_base() -> Base:
         name="host",
         identity=(version, str(interpreter), *paths, *map(str, sorted(links.items()))),
         make=make,
-        env={
-            "PATH": f"{_BIN}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": "/root",
-            "LANG": "C.UTF-8",
-        },
+        env={**ENV, "PATH": f"{_BIN}:{ENV['PATH']}"},
         binds=binds,
         hides=hides,
     )
