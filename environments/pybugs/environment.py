@@ -12,6 +12,7 @@ from gymsuite.verify.applying import apply_patch, restore_protected
 from gymsuite.verify.canaries import plant
 from gymsuite.verify.changed import changed_below
 from gymsuite.verify.judging import Expectations, Verdict, judge
+from gymsuite.verify.measuring import seal
 from gymsuite.verify.patch import make_patch
 from gymsuite.verify.policy import is_cache
 from gymsuite.verify.pytest_run import run_pytest
@@ -19,7 +20,6 @@ from gymsuite.verify.pytest_run import run_pytest
 from .checkout import break_library, commit, read_all, write_all
 from .expect import Remeasured
 from .inverse import inverse_edits
-from .measure import seal
 from .mutate import mutate
 from .row import PYTHON, Row, row_of
 

@@ -27,7 +27,7 @@ from gymsuite.verify.measuring import (
     unsealable,
     write_files,
 )
-from gymsuite.verify.pytest_run import run_pytest
+from gymsuite.verify.pytest_run import AS_CONFIGURED, run_pytest
 
 PYTHON = "/opt/miniconda3/envs/testbed/bin/python"
 
@@ -74,15 +74,25 @@ class Seals:
         return self._known[key]
 
     async def _read_or_measure(self, row: Row, path: Path) -> Seal:
-        try:
-            return Seal.model_validate_json(path.read_bytes())
-        except (OSError, ValueError):
-            found = await measure(row, self._open)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text(found.model_dump_json(), "utf-8")
-        partial.replace(path)
+        if (stored := _read(path)) is not None:
+            return stored
+        found = await measure(row, self._open)
+        await asyncio.to_thread(_write, path, found)
         return found
+
+
+def _read(path: Path) -> Seal | None:
+    try:
+        return Seal.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, found: Seal) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(found.model_dump_json(), "utf-8")
+    partial.replace(path)
 
 
 async def measure(row: Row, open_row: OpenRow) -> Seal:
@@ -90,7 +100,7 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
     files = test_files(row)
     if not files:
         return Seal(why="no test of it is pytest's")
-    bench = Bench(row.workdir, PYTHON, _MEASURE_SECONDS)
+    bench = Bench(row.workdir, PYTHON, _MEASURE_SECONDS, AS_CONFIGURED)
     async with open_row(row) as sandbox:
         if problem := await _unfit(sandbox):
             return Seal(why=problem)
@@ -125,7 +135,12 @@ async def confirm(sandbox: Sandbox, row: Row, seal_: Seal) -> Verdict:
     bench = Bench(row.workdir, PYTHON, min(_MEASURE_SECONDS, 60.0 + 30.0 * expected.seconds))
     await write_files(sandbox, bench, {file: planted.data for file, planted in hidden.items()})
     run = await run_pytest(
-        sandbox, expected.files, python=PYTHON, root=row.workdir, timeout=bench.seconds
+        sandbox,
+        expected.files,
+        python=PYTHON,
+        root=row.workdir,
+        timeout=bench.seconds,
+        settings=AS_CONFIGURED,
     )
     return judge(run, expected, {file: planted.names for file, planted in hidden.items()})
 

@@ -1,11 +1,11 @@
 """Applies a submitted patch in a sandbox, and undoes what a submission may not touch."""
 
 import posixpath
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import PurePosixPath
 
 from gymsuite.errors import PathRefused, VerifierError
-from gymsuite.sandbox.protocol import Change, Sandbox
+from gymsuite.sandbox.protocol import Change, Changes, Sandbox
 from gymsuite.verify.changed import changed_below
 from gymsuite.verify.policy import is_cache, is_protected
 
@@ -51,10 +51,17 @@ async def restore_protected(
     the sandbox is asked. Raises `PathRefused` where there are too many changes to look at.
     """
     changes = await changed_below(sandbox, workdir)
+    return await undo(sandbox, workdir, changes, lambda path: is_protected(path, allowed))
+
+
+async def undo(
+    sandbox: Sandbox, workdir: str, changes: Changes, protected: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Put those of the changes back that are protected, or caches; returns their paths."""
     if "." in changes.omitted:
         raise PathRefused(f"more changes below {workdir} than can be looked at", retryable=False)
-    undone = [c for c in changes.changed if is_cache(c.path) or is_protected(c.path, allowed)]
-    omitted = [p for p in changes.omitted if is_cache(p) or is_protected(p, allowed)]
+    undone = [c for c in changes.changed if is_cache(c.path) or protected(c.path)]
+    omitted = [p for p in changes.omitted if is_cache(p) or protected(p)]
     new = [c.path for c in undone if c.before is None]
     # A file or a link in place of a folder would keep what belongs there out.
     folders = {str(folder) for change in undone for folder in PurePosixPath(change.path).parents}

@@ -5,6 +5,8 @@ lies in the sandbox. Everything it does can be reached by the code under test: s
 docs/design/verification.md for why a lie does not pay.
 """
 
+from __future__ import annotations
+
 import builtins
 import datetime as dt
 import fractions
@@ -38,7 +40,7 @@ def _canonical(value: object) -> str:  # noqa: PLR0911 - one line for each kind 
         return "None"
     if isinstance(value, str):
         return "s" + json.dumps(str.__str__(value))
-    if isinstance(value, bytes | bytearray):
+    if isinstance(value, (bytes, bytearray)):
         return repr(bytes(value))
     if isinstance(value, numbers.Number):
         return _number(value)
@@ -46,7 +48,7 @@ def _canonical(value: object) -> str:  # noqa: PLR0911 - one line for each kind 
         return "[" + ",".join(map(_canonical, value)) + "]"
     if isinstance(value, tuple):
         return "(" + ",".join(map(_canonical, value)) + ")"
-    if isinstance(value, set | frozenset):
+    if isinstance(value, (set, frozenset)):
         return "{" + ",".join(sorted(map(_canonical, value))) + "}"
     if isinstance(value, dict):
         pairs = (f"{_canonical(key)}:{_canonical(item)}" for key, item in value.items())
@@ -74,7 +76,7 @@ def _moment(value: object) -> str:
         return f"d{value.days}:{value.seconds}:{value.microseconds}"
     if isinstance(value, dt.datetime):
         if value.utcoffset() is not None:
-            value = value.astimezone(dt.UTC)
+            value = value.astimezone(dt.timezone.utc)  # noqa: UP017 - the image's Python may be old
         return f"t{value.isoformat()}"
     if isinstance(value, dt.date):
         return f"t{value.isoformat()}"
@@ -170,7 +172,7 @@ def _failure(item: Any, excinfo: Any) -> dict[str, Any]:  # noqa: ANN401 - pytes
     """Describe an exception by the last line of the test's own file that it passed through."""
     told = {"type": excinfo.typename, "message": str(excinfo.value)[:1000], "line": 0, "names": {}}
     for entry in excinfo.traceback:
-        if str(entry.path) == str(item.path):
+        if str(entry.path) == str(item.fspath):
             names = {name: _told(value) for name, value in entry.frame.f_locals.items()}
             told |= {"line": entry.lineno + 1, "names": names}
     return told
@@ -186,6 +188,9 @@ def _told(value: object) -> str:
 def main() -> None:
     """Take the channel away from standard output, run the tests, and leave without ceremony."""
     config = json.load(sys.stdin)
+    # Nothing is imported from the working directory, which belongs to the code under test.
+    sys.path[:] = [folder for folder in sys.path if folder]
+    os.chdir(config["root"])
     channel = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
@@ -203,11 +208,7 @@ def main() -> None:
     setattr(builtins, config["observe"], observer.observed)
     setattr(builtins, config["compare"], observer.compared_with)
     reporter = Reporter(send, observer, trace=config["trace"])
-    options = [
-        "--rootdir", config["root"], "-c", os.devnull, "-p", "no:cacheprovider",
-        "--assert=plain", "--continue-on-collection-errors", "-q", "--tb=short",
-    ]  # fmt: skip
-    code = pytest.main([*options, *config["files"]], plugins=[reporter])
+    code = pytest.main([*config["options"], *config["files"]], plugins=[reporter])
     send("ended", [int(code), observer.compared])
     os._exit(0)
 

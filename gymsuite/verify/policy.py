@@ -14,6 +14,9 @@ PROTECTED = (
 )  # fmt: skip
 """Names of files and folders; one of them anywhere in a path protects all that is below it."""
 
+_NEVER_LIFTED = ("conftest.py", "*.pth", "*.egg-link", ".gitattributes", "sitecustomize",
+    "sitecustomize.*", "usercustomize", "usercustomize.*")  # fmt: skip
+
 CACHES = ("__pycache__", "*.pyc", "*.pyo", ".pytest_cache", ".hypothesis", ".mypy_cache", ".git")
 """What tools leave behind; it is no part of a change, and stale bytecode hides its source."""
 
@@ -26,6 +29,24 @@ def is_protected(path: str, allowed: Collection[str] = ()) -> bool:
     if any(fnmatchcase(path, pattern) for pattern in allowed):
         return False
     return _matches(path, PROTECTED)
+
+
+def lifted_for(paths: Collection[str]) -> frozenset[str]:
+    """The patterns that a solution itself offends against: for its task they protect nothing.
+
+    What steers the runner from within the tree stays protected whatever a solution does.
+    """
+    parts = {part for path in paths for part in PurePosixPath(path.lower()).parts}
+    return frozenset(
+        pattern
+        for pattern in PROTECTED
+        if pattern not in _NEVER_LIFTED and any(fnmatchcase(part, pattern) for part in parts)
+    )
+
+
+def is_protected_but(path: str, lifted: Collection[str]) -> bool:
+    """Whether a submission may not touch this path of a task for which patterns are lifted."""
+    return _matches(path, [pattern for pattern in PROTECTED if pattern not in lifted])
 
 
 def is_cache(path: str) -> bool:

@@ -1,6 +1,7 @@
 """Runs test files in a sandbox and reads what came of each test."""
 
 import json
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +15,28 @@ from gymsuite.verify.sealing import COMPARE, OBSERVE
 _MAX_OUTPUT = 32 << 20
 _PROGRAM = Path(__file__).with_name("in_sandbox.py")
 _ENVIRONMENT = {
-    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
     "LC_ALL": "C.UTF-8",
     "COLUMNS": "80",
 }
+
+
+class Settings(NamedTuple):
+    """How pytest is set up: its options, and what its environment says."""
+
+    options: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+_COMMON = ("-p", "no:cacheprovider", "--continue-on-collection-errors", "-q", "--tb=short")
+ALONE = Settings(
+    ("-c", os.devnull, "--assert=plain", *_COMMON), {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+)
+"""Neither the checkout's configuration nor installed plugins."""
+
+AS_CONFIGURED = Settings(_COMMON, {})
+"""With both, where the configuration is known to be the image's."""
 
 
 class Outcome(NamedTuple):
@@ -60,6 +77,7 @@ async def run_pytest(  # noqa: PLR0913 - where, what, and how closely to look
     timeout: float,
     trace: bool = False,
     hash_seed: int = 0,
+    settings: Settings = ALONE,
 ) -> PytestRun:
     """Run `files` (relative to `root`) with the interpreter `python`.
 
@@ -69,17 +87,18 @@ async def run_pytest(  # noqa: PLR0913 - where, what, and how closely to look
     config = {
         "nonce": nonce,
         "root": root,
+        "options": ["--rootdir", root, *settings.options],
         "files": list(files),
         "trace": trace,
         "observe": OBSERVE,
         "compare": COMPARE,
     }
     result = await sandbox.exec(
-        [python, "-P", "-s", "-B", "-c", _PROGRAM.read_text(encoding="utf-8")],
+        [python, "-s", "-B", "-c", _PROGRAM.read_text(encoding="utf-8")],
         timeout=timeout,
         stdin=json.dumps(config).encode(),
-        cwd=root,
-        env={**_ENVIRONMENT, "PYTHONHASHSEED": str(hash_seed)},
+        cwd="/",  # what the program itself imports is looked for there, until it removes that
+        env={**_ENVIRONMENT, **settings.env, "PYTHONHASHSEED": str(hash_seed)},
         max_output=_MAX_OUTPUT,
     )
     return parse(result, nonce)
