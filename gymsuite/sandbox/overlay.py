@@ -6,8 +6,8 @@ is followed, nothing is opened that is not a regular file, and all that is retur
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from gymsuite.errors import SandboxError
@@ -24,10 +24,11 @@ _OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
 _MOUNTS = ("/dev", "/proc")
 
 
-def difference(upper: Path, image: Image, root: str, max_bytes: int) -> Changes:
+def difference(uppers: Sequence[int], image: Image, root: str, max_bytes: int) -> Changes:
     """Compare what is below `root` with the image. Paths are absolute, inside the sandbox.
 
-    `max_bytes` bounds all contents together, with some bytes for each entry.
+    `uppers` are descriptors of directories of changes, the latest first; each lies over those that
+    follow. `max_bytes` bounds all contents together, with some bytes for each entry.
     """
     try:
         start = PurePosixPath(resolve(image.layers, root))
@@ -35,7 +36,7 @@ def difference(upper: Path, image: Image, root: str, max_bytes: int) -> Changes:
         raise SandboxError(f"cannot read changes below {root}: {error}", retryable=False) from error
     comparison = _Comparison(image, max_bytes)
     try:
-        comparison.descend(upper, start)
+        comparison.descend(uppers, start)
         comparison.delete_hidden()
     except _TooManyError:
         # What was found so far is not what there is.
@@ -74,10 +75,21 @@ class _Comparison:
         self._seen = 0
         self._mounts = {*map(PurePosixPath, _MOUNTS), *map(PurePosixPath, image.binds)}
 
-    def descend(self, upper: Path, root: PurePosixPath) -> None:
+    def descend(self, uppers: Sequence[int], root: PurePosixPath) -> None:
         """Go down to `root`, which the sandbox may have replaced by something else."""
-        with _opened(upper) as top:
-            self._descend(top, root.parts[1:], root)
+        with ExitStack() as stack:
+            folders = [_entered(upper) for upper in uppers]
+            place = PurePosixPath("/")
+            for name in root.parts[1:]:
+                place /= name
+                status = next(filter(None, (_status(folder, name) for folder in folders)), None)
+                if status is None:
+                    return
+                if not stat.S_ISDIR(status.st_mode):
+                    self._hidden.append(root)
+                    return
+                folders = self._merged(stack, folders, place, hidden=root)
+            self._directory(folders, root, 0)
 
     def delete_hidden(self) -> None:
         """Add what the image had in hidden places, and is not there again."""
@@ -90,58 +102,64 @@ class _Comparison:
                 if not stat.S_ISDIR(below.status.st_mode):
                     self._delete(PurePosixPath(name))
 
-    def _descend(self, folder: int, names: tuple[str, ...], root: PurePosixPath) -> None:
-        if not names:
-            self._directory(folder, root, 0)
-            return
-        status = _status(folder, names[0])
-        if status is None:
-            return
-        if not stat.S_ISDIR(status.st_mode):
-            self._hidden.append(root)
-            return
-        with _opened(names[0], folder) as inner:
-            if _is_opaque(inner):
-                self._hidden.append(root)
-            self._descend(inner, names[1:], root)
+    def _merged(
+        self, stack: ExitStack, folders: Sequence[int], path: PurePosixPath, hidden: PurePosixPath
+    ) -> list[int]:
+        """Open the directories that lie over each other at a path, the latest first.
 
-    def _directory(self, folder: int, path: PurePosixPath, depth: int) -> None:
-        for name in self._names(folder):
+        The first one is there. Where the last says that nothing below it shows, `hidden` is noted.
+        """
+        merged: list[int] = []
+        for folder in folders:
+            status = _status(folder, path.name)
+            if status is None:
+                continue
+            covers = not stat.S_ISDIR(status.st_mode)
+            if not covers:
+                merged.append(stack.enter_context(_opened(path.name, folder)))
+                covers = _is_opaque(merged[-1])
+            if covers:
+                self._hidden.append(hidden)
+                break
+        return merged
+
+    def _directory(self, folders: Sequence[int], path: PurePosixPath, depth: int) -> None:
+        for name, folder in self._names(folders):
             inside = path / name
             if name == ".git" or inside in self._mounts:
                 continue
             try:
-                self._entry(folder, inside, depth)
+                self._entry(folders, folder, inside, depth)
             except OSError:
                 self._omit(inside)
 
-    def _names(self, folder: int) -> list[str]:
-        names = []
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                self._count()
-                names.append(entry.name)
-        return sorted(names)
+    def _names(self, folders: Sequence[int]) -> list[tuple[str, int]]:
+        """Every name, with the latest directory that has it."""
+        names: dict[str, int] = {}
+        for folder in folders:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    self._count()
+                    names.setdefault(entry.name, folder)
+        return sorted(names.items())
 
-    def _entry(self, folder: int, path: PurePosixPath, depth: int) -> None:
+    def _entry(self, folders: Sequence[int], folder: int, path: PurePosixPath, depth: int) -> None:
         mode = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
         if is_whiteout(mode):
             self._hidden.append(path)
         elif stat.S_ISDIR(mode.st_mode):
-            self._subdirectory(folder, path, depth + 1)
+            self._subdirectory(folders, path, depth + 1)
         elif stat.S_ISREG(mode.st_mode) or stat.S_ISLNK(mode.st_mode):
             self._file(folder, path, mode)
         else:
             self._omit(path)
 
-    def _subdirectory(self, folder: int, path: PurePosixPath, depth: int) -> None:
+    def _subdirectory(self, folders: Sequence[int], path: PurePosixPath, depth: int) -> None:
         if depth > _DEEPEST:
             self._omit(path)
             return
-        with _opened(path.name, folder) as inner:
-            if _is_opaque(inner):
-                self._hidden.append(path)
-            self._directory(inner, path, depth)
+        with ExitStack() as stack:
+            self._directory(self._merged(stack, folders, path, hidden=path), path, depth)
 
     def _file(self, folder: int, path: PurePosixPath, status: os.stat_result) -> None:
         name = str(path)
@@ -199,6 +217,15 @@ def _open(path: str | Path, flags: int, folder: int | None) -> int:
     except PermissionError:
         os.chmod(path, 0o700, dir_fd=folder)
         return os.open(path, flags, dir_fd=folder)
+
+
+def _entered(folder: int) -> int:
+    """Make sure that a directory that is open already can be looked into."""
+    try:
+        os.stat(".", dir_fd=folder)
+    except PermissionError:
+        os.fchmod(folder, 0o700)
+    return folder
 
 
 def _status(folder: int, name: str) -> os.stat_result | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 def this_process() -> str:
     """Name this process: its boot, its PID namespace, its id and its start time."""
     pid = os.getpid()
-    return f"{_world()}/{pid}/{_start_time(pid)}"
+    return f"{_world()}/{pid}/{start_time(pid)}"
 
 
 def is_gone(owner: str) -> bool:
@@ -18,7 +18,7 @@ def is_gone(owner: str) -> bool:
     """
     world, _, rest = owner.rpartition("/")
     world, _, pid = world.rpartition("/")
-    return world == _world() and pid.isdigit() and _start_time(int(pid)) != rest
+    return world == _world() and pid.isdigit() and start_time(int(pid)) != rest
 
 
 def _world() -> str:
@@ -26,7 +26,7 @@ def _world() -> str:
     return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
 
 
-def _start_time(pid: int) -> str:
+def start_time(pid: int) -> str:
     """Read when a process started, in clock ticks since boot; "" where there is none.
 
     An id alone would soon belong to another process.

@@ -1,18 +1,14 @@
-"""A resident process that speaks over a socket: started, connected, ended and waited for.
-
-The standard event loop would watch each child with a thread; a descriptor of the process does.
-"""
+"""The processes of a sandbox that a keeper starts, and the stream to them."""
 
 import asyncio
 import os
 import socket
-import subprocess
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 
-END_SECONDS = 5.0
+from gymsuite.sandbox.keeper import START_SECONDS, Box, last_words
+
 _BUFFER_BYTES = 1 << 20
-_ERROR_BYTES = 4000
 
 
 class SocketStream:
@@ -36,74 +32,54 @@ class SocketStream:
 
 
 class Resident:
-    """A child process whose stdin and stdout are one socket, and whose stderr is kept."""
+    """The processes of one sandbox, with a socket to their exec server, and their stderr.
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        """Raise OSError when it cannot be started."""
+    Its place at the keeper is the caller's: it is there before them, and after them.
+    """
+
+    def __init__(self, box: Box, channel: socket.socket, errors: int) -> None:
+        self._box = box
+        self._socket = channel
+        self._errors = errors
+        self.pid = 0
+        """Of bubblewrap, on this machine: it ends with the sandbox."""
+        self.group = -1
+        """The number of its cgroups."""
+
+    @classmethod
+    async def start(cls, box: Box, words: Sequence[str]) -> "Resident":
+        """Start it. Raises `SandboxError`."""
         ours, theirs = socket.socketpair()
-        self._errors = os.memfd_create("stderr")
+        resident = cls(box, ours, os.memfd_create("stderr"))
         try:
             with theirs:
-                # In a session of its own, so that Ctrl-C in a terminal reaches only the owner, who
-                # then ends it in order.
-                self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                    list(arguments),
-                    stdin=theirs.fileno(),
-                    stdout=theirs.fileno(),
-                    stderr=self._errors,
-                    cwd="/",
-                    env={},
-                    start_new_session=True,
+                descriptors = (theirs.fileno(), resident._errors)
+                answer = await box.ask(
+                    "start", *words, descriptors=descriptors, within=START_SECONDS
                 )
         except BaseException:
-            ours.close()
-            os.close(self._errors)
+            resident.close()
             raise
-        self._socket = ours
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
+        resident.pid, resident.group = map(int, answer.words[:2])
+        return resident
 
     async def connect(self) -> SocketStream:
-        """Open the stream to it; once."""
+        """Open the stream to its exec server; once."""
         reader, writer = await asyncio.open_connection(sock=self._socket, limit=_BUFFER_BYTES)
         return SocketStream(reader, writer)
 
     def complaint(self) -> str:
         """The last that it wrote to stderr."""
-        size = os.fstat(self._errors).st_size
-        data = os.pread(self._errors, _ERROR_BYTES, max(0, size - _ERROR_BYTES))
-        return data.decode(errors="replace").strip()
+        return last_words(self._errors)
 
-    async def end(self) -> None:
-        """See it end, by force if need be. Call once, when its stream is closed."""
+    async def ended(self) -> int:
+        """Wait until it ended by itself, and return its exit code."""
+        return int((await self._box.ask("wait", within=START_SECONDS)).words[0])
+
+    def close(self) -> None:
+        """Give up our ends. Call once, when its stream is closed."""
         self._socket.close()
-        if not await self._ended(END_SECONDS):
-            self._process.kill()
-            await self._ended(END_SECONDS)
-        self._process.poll()
         os.close(self._errors)
-
-    async def _ended(self, within: float) -> bool:
-        watch = os.pidfd_open(self._process.pid)
-        loop = asyncio.get_running_loop()
-        ended = loop.create_future()
-        loop.add_reader(watch, _settle, ended)
-        try:
-            await asyncio.wait_for(ended, within)
-        except TimeoutError:
-            return False
-        finally:
-            loop.remove_reader(watch)
-            os.close(watch)
-        return True
-
-
-def _settle(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 async def finish(work: Coroutine[None, None, None]) -> None:

@@ -1,8 +1,8 @@
-"""One `local` sandbox from its start to its removal: its process, its channel, its directory."""
+"""One `local` sandbox from its start to its removal: its processes and its channel."""
 
-import asyncio
+import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,23 +10,32 @@ from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox.bubblewrap import Mounts
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.keeper import Box
+from gymsuite.sandbox.limits import Enforcement, Quota
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.resident import Resident, finish
-from gymsuite.sandbox.scratch import remove_tree
+from gymsuite.sandbox.stage import Stage
 
 _START_SECONDS = 30.0
+_ASK_SECONDS = 10.0
+_UNLIMITED_BYTES = 1 << 40
 
 
 @dataclass(frozen=True)
 class Place:
-    """What one sandbox is to be."""
+    """What one sandbox is to be.
+
+    Its `scratch` is a directory of this machine for what it writes; without one, that lies in
+    memory at the keeper.
+    """
 
     image: Image
     env: Mapping[str, str]
     workdir: str
-    processes: int
+    quota: Quota
     network: bool = False
     extra_binds: tuple[tuple[Path, str], ...] = ()
+    scratch: Path | None = None
 
     @property
     def binds(self) -> tuple[tuple[Path, str], ...]:
@@ -39,35 +48,19 @@ class Place:
         """Where something is mounted over the image."""
         return ("/dev", "/proc", *(target for _, target in self.binds))
 
-    @property
-    def description(self) -> Mapping[str, object]:
-        """What a rollout's record says of its sandbox. None is a limit that is not enforced."""
-        return {
-            "provider": "local",
-            "image": self.image.name,
-            "digest": self.image.digest,
-            "base": self.image.base,
-            "python": self.image.python,
-            "limits": {
-                "network": "host" if self.network else "none",
-                "pids": self.processes,
-                "memory_bytes": None,
-                "cpus": None,
-                "disk_bytes": None,
-            },
-        }
-
     def _covered(self, target: str) -> bool:
         return any(Path(target).is_relative_to(path) for path in self.image.binds)
 
 
 @dataclass
 class Running:
-    """A live sandbox. `upper` holds all that differs from its image, as overlayfs keeps it."""
+    """A live sandbox, with its place at the keeper."""
 
-    channel: Channel
+    place: Place
+    enforcement: Enforcement
+    box: Box
     resident: Resident
-    upper: Path
+    channel: Channel
     ended: bool = field(default=False)
 
     async def end(self) -> None:
@@ -78,58 +71,84 @@ class Running:
 
     async def _end(self) -> None:
         await self.channel.close()
-        await self.resident.end()
+        self.resident.close()
+        if self.place.scratch is not None:
+            await self.box.ask("stop", within=_ASK_SECONDS)
+
+    @property
+    def description(self) -> Mapping[str, object]:
+        """What a rollout's record says of its sandbox."""
+        image = self.place.image
+        return {
+            "provider": "local",
+            "image": image.name,
+            "digest": image.digest,
+            "base": image.base,
+            "python": image.python,
+            **self.enforcement.description("host" if self.place.network else "none"),
+        }
+
+    async def upper(self) -> int:
+        """Open the directory of all that differs from its image, as overlayfs keeps it."""
+        answer = await self.box.ask("upper", within=_ASK_SECONDS)
+        if answer.descriptor is None:
+            raise SandboxError("the keeper sent no directory")
+        return answer.descriptor
 
 
 @asynccontextmanager
 async def running(host: LocalHost, place: Place) -> AsyncIterator[Running]:
     """Start a sandbox, and leave nothing of it. Raises `SandboxError`."""
+    box = await host.keeper().box()
     try:
-        directory = host.make_directory()
-    except OSError as error:
-        raise SandboxError(f"cannot prepare a sandbox: {error}") from error
-    try:
-        sandbox = await _start(host, place, directory)
+        sandbox = await _start(host, place, box)
         try:
-            await _greet(sandbox, place)
+            await _greet(sandbox)
             yield sandbox
         finally:
             await sandbox.end()
     finally:
-        await finish(_remove(directory))
+        await finish(box.end())
 
 
-async def _start(host: LocalHost, place: Place, directory: Path) -> Running:
-    mounts = Mounts(
-        layers=place.image.layers,
-        upper=directory / "upper",
-        work=directory / "work",
-        binds=place.binds,
-        hides=place.image.hides,
-        workdir=place.workdir,
-    )
-    command = host.command(mounts, network=place.network, processes=place.processes)
-    try:
-        resident = Resident(command)
-    except OSError as error:
-        raise SandboxError(f"cannot start {command[0]}: {error}") from error
+async def _start(host: LocalHost, place: Place, box: Box) -> Running:
+    enforcement = Enforcement(place.quota, host.cgroups)
+    resident = await Resident.start(box, words(host, place, enforcement))
     try:
         stream = await resident.connect()
     except BaseException:
-        await finish(resident.end())
+        resident.close()
         raise
-    return Running(Channel(stream), resident, mounts.upper)
+    return Running(place, enforcement, box, resident, Channel(stream))
 
 
-async def _greet(sandbox: Running, place: Place) -> None:
+def words(host: LocalHost, place: Place, enforcement: Enforcement) -> list[str]:
+    """Write what the keeper is told of a sandbox's start."""
+    stage = Stage()
+    upper: list[str] = []
+    if place.scratch is None:
+        key = secrets.token_hex(8)
+        scratch = stage.kept(key)
+        size = place.quota.disk_bytes or _UNLIMITED_BYTES
+        upper = ["upper", key, str(size), str(place.quota.inodes or 0)]
+    else:
+        scratch = stage.host(place.scratch)
+    mounts = Mounts(
+        server=stage.host(host.server),
+        layers=tuple(stage.host(layer) for layer in place.image.layers),
+        scratch=scratch,
+        binds=tuple((stage.host(path), target) for path, target in place.binds),
+        workdir=place.workdir,
+        hides=place.image.hides,
+    )
+    run = host.run(stage, mounts, network=place.network, serve=enforcement.server())
+    return [*upper, *enforcement.settings(), "--", *enforcement.own(), *run]
+
+
+async def _greet(sandbox: Running) -> None:
     try:
         await sandbox.channel.open(within=_START_SECONDS)
     except SandboxDead as error:
         complaint = sandbox.resident.complaint() or str(error)
-        raise SandboxError(f"no sandbox of image {place.image.name!r}: {complaint}") from error
-
-
-async def _remove(directory: Path) -> None:
-    # What cannot be removed now is removed when a later process starts; the cause comes first.
-    with suppress(OSError):
-        await asyncio.to_thread(remove_tree, directory)
+        name = sandbox.place.image.name
+        raise SandboxError(f"no sandbox of image {name!r}: {complaint}") from error

@@ -1,4 +1,4 @@
-"""Where sandboxes keep what they write: one directory per process.
+"""Where build sandboxes keep what they write: one directory per process, made at its first build.
 
 Those of owners that ended without tidying up are removed when the next one starts.
 """
@@ -6,6 +6,7 @@ Those of owners that ended without tidying up are removed when the next one star
 import fcntl
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,8 +25,7 @@ class Scratch:
     def make(cls, parent: Path) -> "Scratch":
         """Make a directory below `parent`, and remove those of owners that are dead."""
         parent.mkdir(parents=True, exist_ok=True)
-        for old in parent.iterdir():
-            _remove_stale(old)
+        remove_stale(parent)
         path = Path(tempfile.mkdtemp(prefix=f"{_identity(os.getpid())}-", dir=parent))
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -37,6 +37,36 @@ class Scratch:
             remove_tree(self.path)
         with suppress(OSError):
             os.close(self.lock)
+
+
+class Scratches:
+    """This process's directory, made when it is first needed; a forked process has its own."""
+
+    def __init__(self, parent: Path) -> None:
+        self.parent = parent
+        self._lock = threading.Lock()
+        self._made: tuple[int, Scratch] | None = None
+
+    def fresh(self) -> Path:
+        """Make a directory for one sandbox."""
+        with self._lock:
+            if self._made is None or self._made[0] != os.getpid():
+                self._made = os.getpid(), Scratch.make(self.parent)
+            return Path(tempfile.mkdtemp(dir=self._made[1].path))
+
+    def close(self) -> None:
+        """Remove what this process made. Idempotent."""
+        with self._lock:
+            if self._made is not None and self._made[0] == os.getpid():
+                self._made[1].close()
+            self._made = None
+
+
+def remove_stale(parent: Path) -> None:
+    """Remove the directories of owners that are dead."""
+    with suppress(FileNotFoundError):
+        for old in parent.iterdir():
+            _remove_stale(old)
 
 
 def _identity(pid: int) -> str:

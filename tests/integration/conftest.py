@@ -168,7 +168,9 @@ def in_sandbox(provider: Provider) -> InSandbox:
 
     def run(body: Callable[[Sandbox], Awaitable[Any]]) -> Any:
         async def main() -> Any:
-            async with provider.open(SandboxSpec(image="fixture")) as sandbox:
+            # Some bodies make more files than a sandbox may have by default.
+            spec = SandboxSpec(image="fixture", inodes=300_000)
+            async with provider.open(spec) as sandbox:
                 return await body(sandbox)
 
         return asyncio.run(main())

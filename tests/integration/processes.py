@@ -1,14 +1,17 @@
 """The processes of this machine, as its own /proc shows them."""
 
 import os
+import re
 import time
 from pathlib import Path
 
 from gymsuite import Sandbox
+from gymsuite.sandbox import hierarchies
 from gymsuite.sandbox.bubblewrap import SERVER
 from gymsuite.sandbox.local import LocalHost, LocalSandbox
 
 PATIENCE = 30.0
+KEPT = re.compile(r"/tmp/[0-9a-f]{16}")  # noqa: S108 - in the keeper's own mount namespace
 
 
 def parents() -> dict[int, int]:
@@ -56,12 +59,30 @@ def assert_gone(processes: set[int]) -> None:
     assert not left
 
 
+def assert_cgroups_gone(owner: int) -> None:
+    """Nothing is left of the cgroups of a process."""
+    deadline = time.monotonic() + PATIENCE
+    while (left := cgroups_of(owner)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not left
+
+
+def cgroups_of(owner: int) -> list[Path]:
+    parents = hierarchies.find().parents
+    return [path for parent in parents for path in parent.glob(f"gymsuite-*-{owner}-*/[0-9]*")]
+
+
 def assert_nothing_is_left(host: LocalHost, processes: set[int]) -> None:
-    """No process, no directory, no mount."""
-    assert list(host.scratch.path.iterdir()) == []
+    """No process, no directory, no mount and no cgroup but those of the keeper and its spare."""
     assert_gone(processes)
-    assert not [pid for pid in children() if SERVER in command_line(pid)]
-    assert str(host.scratch.path) not in Path("/proc/self/mountinfo").read_text()
+    keeper = host.keeper().pid
+    assert [pid for pid in children() if pid == keeper] == [keeper]
+    assert not [pid for pid in tree(keeper) if SERVER in command_line(pid)]
+    assert len(cgroups_of(os.getpid())) <= len(host.cgroups.parents)
+    mounts = Path(f"/proc/{keeper}/mountinfo").read_text().splitlines()
+    assert not [line for line in mounts if KEPT.fullmatch(line.split()[4])]
+    assert not host.scratches.parent.exists() or not list(host.scratches.parent.glob("*/*"))
+    assert str(host.scratches.parent) not in Path("/proc/self/mountinfo").read_text()
 
 
 async def busy(sandbox: Sandbox) -> set[int]:

@@ -113,8 +113,11 @@ def test_an_image_that_cannot_be_mounted_says_why_and_leaves_nothing(
 def test_a_description_admits_what_is_not_enforced(
     local_host: LocalHost, local_image: Image
 ) -> None:
+    spec = SandboxSpec(image="fixture", pids=99)
+    controllers = local_host.cgroups.controllers
+    memory = "memory" in controllers
+
     async def main() -> object:
-        spec = SandboxSpec(image="fixture", pids=99)
         async with open_local(local_host, local_image, spec) as sandbox:
             return sandbox.description
 
@@ -127,10 +130,12 @@ def test_a_description_admits_what_is_not_enforced(
         "limits": {
             "network": "none",
             "pids": 99,
-            "memory_bytes": None,
-            "cpus": None,
-            "disk_bytes": None,
+            "memory_bytes": spec.memory_bytes if memory else None,
+            "cpus": spec.cpus if "cpu" in controllers else None,
+            "disk_bytes": spec.disk_bytes,
+            "inodes": spec.inodes,
         },
+        **({} if memory else {"per_process": {"memory_bytes": spec.memory_bytes}}),
     }
 
 

@@ -5,8 +5,7 @@ import os
 import random
 import struct
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,12 @@ import pytest
 
 from gymsuite import SandboxDead, SandboxError, SandboxSpec
 from gymsuite.sandbox import binary
-from gymsuite.sandbox.bubblewrap import Mounts
+from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.limits import Enforcement, Quota
 from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
 from gymsuite.sandbox.resident import Resident
-from gymsuite.sandbox.scratch import remove_tree
+from gymsuite.sandbox.running import Place, words
 
 pytestmark = pytest.mark.local
 
@@ -86,10 +86,11 @@ def spoilt(chance: random.Random, honest: bytes) -> bytes:
     return bytes(data)
 
 
-async def fed(host: LocalHost, mounts: Mounts, data: bytes) -> tuple[int | None, str]:
+async def fed(host: LocalHost, image: Image, data: bytes) -> tuple[int, str]:
     """Send bytes to a fresh server and hang up; return how it ended and what it complained of."""
-    resident = Resident(host.command(mounts, network=False, processes=64))
-    errors = os.dup(resident._errors)
+    place = Place(image, {}, "/workspace", Quota(pids=64))
+    box = await host.keeper().box()
+    resident = await Resident.start(box, words(host, place, Enforcement(place.quota, Cgroups())))
     stream = await resident.connect()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -98,36 +99,23 @@ async def fed(host: LocalHost, mounts: Mounts, data: bytes) -> tuple[int | None,
             with suppress(ConnectionError):
                 while await stream.read(1 << 16):
                     pass
+        return await resident.ended(), resident.complaint()
     finally:
         await stream.close()
-        await resident.end()
-    with os.fdopen(errors, "rb") as file:
-        complaint = os.pread(file.fileno(), 20_000, 0).decode(errors="replace")
-    return resident._process.returncode, complaint
-
-
-@contextmanager
-def directory(host: LocalHost, image: Image) -> Iterator[Mounts]:
-    """The file system of one sandbox."""
-    path = host.make_directory()
-    binds = tuple((bind, str(bind)) for bind in image.binds)
-    try:
-        yield Mounts(image.layers, path / "upper", path / "work", binds, "/workspace")
-    finally:
-        remove_tree(path)
+        resident.close()
+        await box.end()
 
 
 def test_frames_of_any_kind_end_the_server_in_order_or_are_answered(
     watched_host: LocalHost, local_image: Image
 ) -> None:
-    async def one(gate: asyncio.Semaphore, seed: int) -> tuple[int, int | None, str]:
+    async def one(gate: asyncio.Semaphore, seed: int) -> tuple[int, int, str]:
         chance = random.Random(seed)
         data = b"".join(spoilt(chance, valid_frame(chance)) for _ in range(FRAMES))
         async with gate:
-            with directory(watched_host, local_image) as mounts:
-                return seed, *await fed(watched_host, mounts, data)
+            return seed, *await fed(watched_host, local_image, data)
 
-    async def main() -> list[tuple[int, int | None, str]]:
+    async def main() -> list[tuple[int, int, str]]:
         gate = asyncio.Semaphore(4)
         return await asyncio.gather(*(one(gate, seed) for seed in range(SANDBOXES)))
 
@@ -162,8 +150,7 @@ def test_frames_of_any_kind_end_the_server_in_order_or_are_answered(
 def test_a_malformed_request_ends_the_server_with_a_word(
     local_host: LocalHost, local_image: Image, data: bytes
 ) -> None:
-    with directory(local_host, local_image) as mounts:
-        code, complaint = asyncio.run(fed(local_host, mounts, data))
+    code, complaint = asyncio.run(fed(local_host, local_image, data))
     assert code == 70
     assert "malformed frame" in complaint
 
@@ -171,8 +158,7 @@ def test_a_malformed_request_ends_the_server_with_a_word(
 def test_two_commands_of_one_id_end_the_server(local_host: LocalHost, local_image: Image) -> None:
     head = struct.pack("<II", 60_000, 10) + text(b"/") + struct.pack("<I", 2)
     sleep = frame(1, 1, head + text(b"/bin/sleep") + text(b"60") + struct.pack("<I", 0))
-    with directory(local_host, local_image) as mounts:
-        code, complaint = asyncio.run(fed(local_host, mounts, sleep + sleep))
+    code, complaint = asyncio.run(fed(local_host, local_image, sleep + sleep))
     assert (code, "in use" in complaint) == (70, True)
 
 

@@ -12,9 +12,16 @@ import pytest
 from gymsuite import SandboxSpec
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
-from gymsuite.sandbox.scratch import Scratch
+from gymsuite.sandbox.scratch import Scratches, remove_stale
 
-from .processes import PATIENCE, assert_gone, assert_nothing_is_left, busy, tree
+from .processes import (
+    PATIENCE,
+    assert_cgroups_gone,
+    assert_gone,
+    assert_nothing_is_left,
+    busy,
+    tree,
+)
 
 pytestmark = pytest.mark.local
 
@@ -181,7 +188,7 @@ asyncio.run(main())
 """
 
 
-def test_an_owner_that_is_killed_leaves_no_process_and_its_directory_to_the_next(
+def test_an_owner_that_is_killed_leaves_nothing_whoever_holds_its_descriptors(
     local_image: Image, tmp_path: Path
 ) -> None:
     layers, binds = (":".join(map(str, paths)) for paths in (local_image.layers, local_image.binds))
@@ -195,15 +202,27 @@ def test_an_owner_that_is_killed_leaves_no_process_and_its_directory_to_the_next
     assert_gone(processes)
     os.kill(heir, signal.SIGKILL)
     assert_gone({heir})
-    live = tmp_path / "live"
-    assert len(list(live.iterdir())) == 1
-    scratch = Scratch.make(live)
-    assert list(live.iterdir()) == [scratch.path]
-    scratch.close()
-    assert list(live.iterdir()) == []
+    assert_cgroups_gone(owner.pid)
+    assert list((tmp_path / "live").iterdir()) == []
 
 
-def test_the_directory_of_an_owner_that_lives_stays(local_host: LocalHost) -> None:
-    other = Scratch.make(local_host.scratch.path.parent)
-    assert local_host.scratch.path.is_dir()
-    other.close()
+def test_the_directory_of_a_builder_that_was_killed_goes_when_the_next_one_starts(
+    tmp_path: Path,
+) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from gymsuite.sandbox.scratch import Scratches\n"
+        "(Scratches(Path(sys.argv[1])).fresh() / 'f').touch(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
+    assert len(list(tmp_path.rglob("f"))) == 1
+    remove_stale(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_directory_of_a_builder_that_lives_stays(tmp_path: Path) -> None:
+    scratches = Scratches(tmp_path)
+    directory = scratches.fresh()
+    remove_stale(tmp_path)
+    assert directory.is_dir()
+    scratches.close()
+    assert list(tmp_path.iterdir()) == []

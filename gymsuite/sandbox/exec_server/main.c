@@ -1,13 +1,13 @@
-/* Two programs in one binary: the exec server inside a sandbox, and what launches a sandbox for root. */
+/* Two programs in one binary: the exec server inside a sandbox, and the keeper that starts sandboxes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
-#include "launch.h"
+#include "keeper.h"
 #include "serve.h"
 
 int main(int argc, char **argv) {
-    if (argc >= 2 && !strcmp(argv[1], "launch")) launch(argc - 2, argv + 2);
-    if (argc == 3 && !strcmp(argv[1], "serve")) serve((uint32_t)strtoul(argv[2], NULL, 10));
-    die("usage: exec-server serve PROCESSES | exec-server launch --uid U --gid G [--bind SOURCE NAME]... -- PROGRAM ...");
+    if (argc >= 2 && !strcmp(argv[1], "keeper")) keep(argc - 2, argv + 2);
+    if (argc >= 3 && !strcmp(argv[1], "serve")) serve((uint32_t)strtoul(argv[2], NULL, 10));
+    die("usage: exec-server serve PROCESSES | exec-server keeper OWNER UID GID [CGROUP]...");
 }

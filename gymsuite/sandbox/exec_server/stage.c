@@ -1,0 +1,168 @@
+#define _GNU_SOURCE
+#include "stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "message.h"
+
+enum {
+    CALL_OPEN_TREE = 428,
+    CALL_MOVE_MOUNT = 429,
+    TREE_CLONE = 1,
+    FROM_FD = 0x4,
+    MAX_SHOWN = 512,
+    MAX_EVENTS = 4,
+    HIGH = 600, /* above all that may be shown */
+};
+
+/* A piece of the file system. What is `kept` is the keeper's, and seen in its mount namespace only. */
+struct piece {
+    const char *source, *name;
+    int tree;
+    bool kept;
+};
+
+struct event {
+    int fd, hierarchy;
+    const char *file;
+};
+
+struct scene {
+    struct piece pieces[MAX_SHOWN];
+    struct event events[MAX_EVENTS];
+    int piece_count, event_count;
+    char **run;
+};
+
+static _Noreturn void give_up(const char *what, const char *name) {
+    dprintf(STDERR_FILENO, "keeper: %s %s: %s\n", what, name, strerror(errno));
+    _exit(70);
+}
+
+static _Noreturn void misuse(const char *word) {
+    errno = EINVAL;
+    give_up("cannot use", word);
+}
+
+/* A detached copy: the source need not be reachable, nor even visible, any more when it is shown. */
+static void copy_pieces(struct scene *scene, bool kept) {
+    for (int i = 0; i < scene->piece_count; i++) {
+        struct piece *piece = &scene->pieces[i];
+        if (piece->kept != kept) continue;
+        unsigned flags = TREE_CLONE | O_CLOEXEC | (kept ? 0 : AT_RECURSIVE);
+        piece->tree = (int)syscall(CALL_OPEN_TREE, AT_FDCWD, piece->source, flags);
+        if (piece->tree < 0) give_up("cannot bind", piece->source);
+    }
+}
+
+static void show(const struct piece *piece) {
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, STAGE "/%.40s", piece->name);
+    if (fstat(piece->tree, &status)) give_up("cannot look at", piece->source);
+    int made = S_ISDIR(status.st_mode) ? mkdir(path, 0755) : mknod(path, S_IFREG | 0644, 0);
+    if (made) give_up("cannot make", path);
+    if (syscall(CALL_MOVE_MOUNT, piece->tree, "", AT_FDCWD, path, FROM_FD)) give_up("cannot show", piece->source);
+    close(piece->tree);
+}
+
+static void set_stage(struct scene *scene, int outside) {
+    if (chdir(STAGE)) give_up("cannot enter", STAGE);
+    copy_pieces(scene, true);
+    if (setns(outside, CLONE_NEWNS)) give_up("cannot leave", "the keeper's mount namespace");
+    if (unshare(CLONE_NEWNS)) give_up("cannot have", "a mount namespace");
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) give_up("cannot make private", "/");
+    copy_pieces(scene, false);
+    if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")) give_up("cannot mount on", STAGE);
+    for (int i = 0; i < scene->piece_count; i++) show(&scene->pieces[i]);
+}
+
+static void drop_privileges(uid_t uid, gid_t gid) {
+    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+        if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)) give_up("cannot drop", "the bounding set");
+    if (!getuid() && setgroups(0, NULL)) give_up("cannot leave", "its groups");
+    if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid)) give_up("cannot become", "an unprivileged user");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up("cannot set", "no_new_privs");
+    /* Changing the user cleared it, so it is set last. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
+static const char *argument(struct message *message) {
+    const char *word = message_next(message);
+    if (!word) misuse("a message that ends early");
+    return word;
+}
+
+static void add_piece(struct scene *scene, struct message *message, bool kept) {
+    if (scene->piece_count == MAX_SHOWN) misuse("so many binds");
+    const char *name = argument(message);
+    scene->pieces[scene->piece_count++] = (struct piece){argument(message), name, -1, kept};
+}
+
+static void add_event(struct scene *scene, struct message *message) {
+    if (scene->event_count == MAX_EVENTS) misuse("so many events");
+    int fd = atoi(argument(message)), hierarchy = atoi(argument(message));
+    scene->events[scene->event_count++] = (struct event){fd, hierarchy, argument(message)};
+}
+
+static void limit(struct message *message) {
+    int resource = atoi(argument(message));
+    rlim_t value = strtoull(argument(message), NULL, 10);
+    struct rlimit limit = {value, value};
+    if (setrlimit((__rlimit_resource_t)resource, &limit)) give_up("cannot set", "a resource limit");
+}
+
+/* The words up to "--" were the keeper's. */
+static void read_scene(struct scene *scene, struct message *message) {
+    while (strcmp(argument(message), "--")) continue;
+    for (const char *word; !scene->run && (word = message_next(message));) {
+        if (!strcmp(word, "bind")) add_piece(scene, message, false);
+        else if (!strcmp(word, "kept")) add_piece(scene, message, true);
+        else if (!strcmp(word, "event")) add_event(scene, message);
+        else if (!strcmp(word, "limit")) limit(message);
+        else if (!strcmp(word, "run")) scene->run = message->words + message->at;
+        else misuse(word);
+    }
+    if (!scene->run || !*scene->run) misuse("a message without a program");
+}
+
+static void open_events(const struct scene *scene, const struct actor *actor, int *opened) {
+    for (int i = 0; i < scene->event_count; i++) {
+        int fd = groups_open(actor->groups, actor->number, scene->events[i].hierarchy, scene->events[i].file);
+        opened[i] = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+        if (opened[i] < 0) give_up("cannot read", scene->events[i].file);
+    }
+}
+
+_Noreturn void stage_act(struct actor actor) {
+    static struct message message;
+    static struct scene scene;
+    int opened[MAX_EVENTS];
+    int error = groups_join(actor.groups, actor.number) ? 0 : errno;
+    /* Its keeper may have died before the signal for that was asked for; then this socket is closed. */
+    if (message_receive(actor.socket, &message) != MESSAGE || message.fd_count != 2) _exit(70);
+    if (dup2(message.fds[0], 0) < 0 || dup2(message.fds[0], 1) < 0 || dup2(message.fds[1], 2) < 0) _exit(70);
+    errno = error;
+    if (error) give_up("cannot join", "a cgroup");
+    read_scene(&scene, &message);
+    open_events(&scene, &actor, opened);
+    set_stage(&scene, actor.outside);
+    drop_privileges(actor.uid, actor.gid);
+    if (chdir("/")) give_up("cannot enter", "/");
+    for (int i = 0; i < scene.event_count; i++) dup2(opened[i], scene.events[i].fd);
+    execv(*scene.run, scene.run);
+    give_up("cannot run", *scene.run);
+}

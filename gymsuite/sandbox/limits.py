@@ -1,0 +1,86 @@
+"""What one sandbox may use, how this machine enforces it, and what it does not enforce."""
+
+import resource
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gymsuite.sandbox.cgroups import Cgroups
+from gymsuite.types import SandboxSpec
+
+_EVENT_DESCRIPTORS = {"memory": 10, "pids": 11}
+_BESIDE_COMMANDS = 2
+"""bubblewrap and the exec server: they are in a sandbox's cgroup, and no process of its own."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Limits as they are asked for; None is no limit. What is written lies in memory."""
+
+    pids: int
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    inodes: int | None = None
+
+    @classmethod
+    def of(cls, spec: SandboxSpec) -> "Quota":
+        """What a specification asks for."""
+        disk = min(spec.disk_bytes, spec.memory_bytes // 2)
+        return cls(spec.pids, spec.cpus, spec.memory_bytes, disk, spec.inodes)
+
+
+@dataclass(frozen=True)
+class Enforcement:
+    """A quota on a machine with some cgroups, with others, or with none."""
+
+    quota: Quota
+    cgroups: Cgroups
+
+    def settings(self) -> list[str]:
+        """Words for the keeper: what it writes to the sandbox's cgroups."""
+        pids = self.quota.pids + _BESIDE_COMMANDS
+        quota = self.quota
+        settings = self.cgroups.settings(
+            cpus=quota.cpus, memory_bytes=quota.memory_bytes, pids=pids
+        )
+        return [word for at, file, value in settings for word in ("set", str(at), file, value)]
+
+    def own(self) -> list[str]:
+        """Words for the sandbox's first process: what it opens, and how it limits itself."""
+        words = [
+            word
+            for name, (at, file) in self.cgroups.events.items()
+            for word in ("event", str(_EVENT_DESCRIPTORS[name]), str(at), file)
+        ]
+        if self._per_process:
+            words += ["limit", str(resource.RLIMIT_DATA), str(self.quota.memory_bytes)]
+        return words
+
+    def server(self) -> Sequence[str]:
+        """Arguments of the exec server: a limit of its own, and where others are counted."""
+        own = 0 if "pids" in self.cgroups.controllers else self.quota.pids
+        events = [
+            word
+            for name in self.cgroups.events
+            for word in (f"--{name}-events", str(_EVENT_DESCRIPTORS[name]))
+        ]
+        return [str(own), *events]
+
+    @property
+    def _per_process(self) -> bool:
+        return self.quota.memory_bytes is not None and "memory" not in self.cgroups.controllers
+
+    def description(self, network: str) -> Mapping[str, object]:
+        """What a rollout's record says: None is a limit that is not enforced."""
+        controllers = self.cgroups.controllers
+        limits: dict[str, object] = {
+            "network": network,
+            "pids": self.quota.pids,
+            "memory_bytes": self.quota.memory_bytes if "memory" in controllers else None,
+            "cpus": self.quota.cpus if "cpu" in controllers else None,
+            "disk_bytes": self.quota.disk_bytes,
+            "inodes": self.quota.inodes,
+        }
+        if self._per_process:
+            return {"limits": limits, "per_process": {"memory_bytes": self.quota.memory_bytes}}
+        return {"limits": limits}

@@ -1,0 +1,30 @@
+"""Names the pieces of one sandbox's file system, for the keeper to show and bubblewrap to mount."""
+
+from pathlib import Path
+
+_STAGE = "/tmp"  # noqa: S108 - a mount of the sandbox's own launcher, in a namespace of its own
+
+
+class Stage:
+    """Names for paths of this machine, and for what the keeper keeps; `words` tell the keeper."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str], str] = {}
+
+    def host(self, path: Path) -> str:
+        """Name a path of this machine."""
+        return self._name("bind", str(path))
+
+    def kept(self, place: str) -> str:
+        """Name what the keeper keeps: by its key, or a path below one."""
+        return self._name("kept", place)
+
+    def _name(self, kind: str, source: str) -> str:
+        # Short, as the options of one overlay mount, with all its layers, fit in a page of memory.
+        name = self._names.setdefault((kind, source), str(len(self._names)))
+        return f"{_STAGE}/{name}"
+
+    @property
+    def words(self) -> list[str]:
+        """Return what the keeper is told."""
+        return [word for (kind, path), name in self._names.items() for word in (kind, name, path)]
