@@ -26,13 +26,16 @@ class Rule(StrEnum):
     """SWE-bench-Live: every FAIL_TO_PASS passed, and no named test is seen failing."""
 
     ALL_PASSED = "all_passed"
-    """SWE-bench Pro, SWE-rebench V2: every named test passed; skipped is not passed."""
+    """SWE-bench Pro: every named test passed; skipped is not passed."""
+
+    SAME_PASSED = "same_passed"
+    """SWE-rebench V2: the tests that passed are the named ones, and no test more."""
 
     SAME_MAP = "same_map"
     """R2E-Gym: the results of the run are `expected`, test for test, and no test more."""
 
     NO_REGRESSION = "no_regression"
-    """Multi-SWE-bench: against the recorded runs without the fix, tests get fixed, none breaks."""
+    """Multi-SWE-bench: every named test passed; against the `recorded` runs, none breaks."""
 
 
 class Ladder(StrEnum):
@@ -73,7 +76,9 @@ class Row(Model):
     `fail_to_pass` and `pass_to_pass` are names as `log_parser` reports them.
     """
 
-    instance_id: str = Field(min_length=1)
+    instance_id: str = Field(pattern=r"^[^\s/\x00.][^\s\x00]*$")
+    """A folder is named for it, a slash in it excepted."""
+
     repo: str = Field(description="owner/name")
     dialect: str = Field(description="the name of the reader that made the row")
     base_commit: str
@@ -114,7 +119,10 @@ class Row(Model):
 
     test_commands: tuple[str, ...] = ()
     log_parser: str = ""
-    """A name in `gymsuite.swe.parsers`; empty where the data set names none that is known."""
+    """A name in `gymsuite.swe.parsers`; empty where the data set brings a parser of its own."""
+
+    parser_source: str = Field(default="", repr=False)
+    """The data set's own parser, a program. It may run in a sandbox, never on this machine."""
 
     test_files: tuple[str, ...] = ()
     extra: Mapping[str, JsonValue] = Field(default={}, repr=False)

@@ -1,0 +1,74 @@
+"""What SWE-bench's evaluation scripts say in a log: where tests begin and end, how they exited."""
+
+import re
+from typing import NamedTuple
+
+START = ">>>>> Start Test Output"
+END = ">>>>> End Test Output"
+EXIT_CODE = ">>>>> Test Exit Code"
+BAD = tuple(
+    f">>>>> {words}"
+    for words in ("Patch Apply Failed", "Reset Failed", "Tests Errored", "Tests Timed Out")
+)
+_CODE = re.compile(rf"{EXIT_CODE}:\s*(?P<code>-?\d+)")
+_SOME = r"[1-9]\d*"
+_RAN = re.compile(
+    "|".join(
+        (
+            rf"Executed {_SOME} of \d+",
+            rf"TOTAL: {_SOME} (?:SUCCESS|FAILED)",
+            rf"{_SOME} passing",
+            rf"Tests:\s+{_SOME}",
+            rf"Test Suites:\s+(?:\d+ \w+, )*{_SOME} total",
+            rf"^# tests {_SOME}",
+            rf"{_SOME} specs?, \d+ failures?",
+            r"': ok$",
+        )
+    ),
+    re.MULTILINE,
+)
+
+
+class Marked(NamedTuple):
+    """A log cut at its markers. `tests` is None where a marker is missing or a bad word is said."""
+
+    tests: str | None
+    exit_code: int | None
+    wrong: str = ""
+
+
+def cut(log: str) -> Marked:
+    """Cut at the first start and the last end: an end that a test prints hides nothing.
+
+    Bad words count outside of the tests' output only, and so does the exit code: the last one.
+    """
+    _, start, rest = log.partition(START)
+    tests, end, after = rest.rpartition(END)
+    if not start or not end:
+        missing = START if not start else END
+        said = [word for word in BAD if word in log]
+        return Marked(None, None, said[0] if said else f"the log has no {missing!r}")
+    codes = _CODE.findall(after)
+    before = log.partition(START)[0]
+    for word in BAD:
+        if word in before or word in after:
+            return Marked(None, None, f"the log says {word!r}")
+    return Marked(tests, int(codes[-1]) if codes else None)
+
+
+def cut_upstream(log: str) -> Marked:
+    """Cut as SWE-bench does: at the first end behind the first start, bad words anywhere."""
+    for word in BAD:
+        if word in log:
+            return Marked(None, None, f"the log says {word!r}")
+    for word in (START, END):
+        if word not in log:
+            return Marked(None, None, f"the log has no {word!r}")
+    tests = log.partition(START)[2].partition(START)[0].partition(END)[0]
+    code = _CODE.search(log)
+    return Marked(tests, int(code["code"]) if code else None)
+
+
+def has_run(log: str) -> bool:
+    """Whether a runner that names failures only says that it has run any test."""
+    return _RAN.search(log) is not None
