@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 from gymsuite.errors import UsageError
@@ -31,36 +32,34 @@ def batches(source: Path) -> Iterator[bytes]:
 
 def _entries(source: Path) -> Iterator[bytes]:
     locked: list[bytes] = []
-    waiting = [""]
+    waiting = [("", str(source))]
     while waiting:
-        directory = waiting.pop()
-        prefix = directory + "/" if directory else ""
-        for name in _names(source, directory):
-            path = prefix + name
-            place = os.path.join(source, path)  # noqa: PTH118 - Path would cost more than the copy
+        directory, place = waiting.pop()
+        for found in _scan(place):
+            path = f"{directory}{found.name}"
             try:
-                mode = os.lstat(place).st_mode
-                if stat.S_ISLNK(mode):
-                    yield link(path, os.readlink(place))  # noqa: PTH115 - Path would normalise it
-                elif stat.S_ISDIR(mode):
-                    waiting.append(path)
-                    yield made(Kind.DIRECTORY, mode & _PERMISSIONS | _OWNER, path)
+                if found.is_symlink():
+                    yield link(path, os.readlink(found.path))  # noqa: PTH115 - Path normalises
+                elif found.is_dir(follow_symlinks=False):
+                    mode = found.stat(follow_symlinks=False).st_mode & _PERMISSIONS
+                    waiting.append((f"{path}/", found.path))
+                    yield made(Kind.DIRECTORY, mode | _OWNER, path)
                     if mode & _OWNER != _OWNER:
                         # It is filled first.
-                        locked.append(made(Kind.MODE, mode & _PERMISSIONS, path))
-                elif stat.S_ISREG(mode):
-                    yield from _file(place, path)
+                        locked.append(made(Kind.MODE, mode, path))
+                elif found.is_file(follow_symlinks=False):
+                    yield from _file(found.path, path)
                 else:
-                    raise UsageError(f"cannot upload {place!r}: it is no file, directory or link")
+                    raise UsageError(f"cannot upload {found.path!r}: no file, directory or link")
             except OSError as error:
-                raise UsageError(f"cannot upload {place!r}: {error.strerror}") from error
+                raise UsageError(f"cannot upload {found.path!r}: {error.strerror}") from error
     yield from reversed(locked)
 
 
-def _names(source: Path, directory: str) -> list[str]:
-    place = os.path.join(source, directory)  # noqa: PTH118 - see above
+def _scan(place: str) -> "list[os.DirEntry[str]]":
     try:
-        return sorted(os.listdir(place))  # noqa: PTH208 - names are all that is needed
+        with os.scandir(place) as entries:
+            return sorted(entries, key=attrgetter("name"))
     except OSError as error:
         raise UsageError(f"cannot upload {place!r}: {error.strerror}") from error
 

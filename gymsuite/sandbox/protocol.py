@@ -188,7 +188,7 @@ class Sandbox(Protocol):
     async def upload(self, source: Path, target: str) -> None:
         """Copy a directory of this machine into the sandbox, below `target`.
 
-        Directories, regular files and links are copied, with git's modes. Raises `UsageError`
+        Directories, regular files and links are copied, with their permissions. Raises `UsageError`
         where `source` holds anything else, and `PathRefused` where `target` cannot take it.
         """
         ...
@@ -203,8 +203,10 @@ class Sandbox(Protocol):
     ) -> None:
         """Copy a directory of the sandbox to `target`, which is made and must not exist.
 
-        Every member is checked: nothing is written, linked or read outside either root. Raises
-        `PathRefused` where `source` is no directory, or larger than allowed.
+        Every member is checked: nothing is written, linked or read outside either root, and modes
+        give others no right to write. `max_bytes` bounds names and contents together. Raises
+        `PathRefused`, and leaves nothing, where `source` is no directory, is larger than allowed,
+        or holds what is no file, directory or link, or a link that leads out of it.
         """
         ...
 

@@ -69,8 +69,9 @@ int path_open(const char *path, int flags, mode_t mode, bool make) {
         bool last = false;
         int next = next_name(&rest, name, &last) ? -1 : open_name(here, name, last, flags, mode, make);
         int error = errno;
-        /* A link is no directory to a step, and one too many to the last name. */
-        int link = next < 0 && *name && error == (last ? ELOOP : ENOTDIR) ? take_link(&rest, here, name) : 0;
+        /* To a link that is not followed, the answer is either. */
+        bool maybe = next < 0 && *name && (error == ELOOP || error == ENOTDIR);
+        int link = maybe ? take_link(&rest, here, name) : 0;
         if (link < 0) error = errno;
         if (link > 0 && ++links > MOST_LINKS) {
             error = ELOOP;

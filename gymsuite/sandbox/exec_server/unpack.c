@@ -81,12 +81,22 @@ static const char *enter_parent(struct place *place, const char *path) {
     return place->parent < 0 ? NULL : name;
 }
 
+static int set_and_close(int fd, mode_t mode) {
+    if (fd < 0) return -1;
+    int failed = fchmod(fd, mode), error = errno;
+    close(fd);
+    errno = error;
+    return failed;
+}
+
 static int make_directory(int parent, const char *name, mode_t mode) {
     struct stat status;
     if (!mkdirat(parent, name, mode)) return 0;
     if (errno != EEXIST) return -1;
     if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW)) return -1;
-    return S_ISDIR(status.st_mode) ? 0 : fail(ENOTDIR);
+    if (!S_ISDIR(status.st_mode)) return fail(ENOTDIR);
+    bool unlocked;
+    return set_and_close(entry_open(parent, name, &status, &unlocked), mode);
 }
 
 static int write_and_close(int fd, const struct made_entry *entry) {
@@ -123,12 +133,7 @@ static int add_to_file(int parent, const char *name, const struct made_entry *en
 }
 
 static int set_mode(int parent, const char *name, mode_t mode) {
-    int fd = open_existing(parent, name, O_RDONLY);
-    if (fd < 0) return -1;
-    int failed = fchmod(fd, mode), error = errno;
-    close(fd);
-    errno = error;
-    return failed;
+    return set_and_close(open_existing(parent, name, O_RDONLY), mode);
 }
 
 static int make(struct place *place, const struct made_entry *entry) {
