@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from gymsuite.sandbox.container import held
+from gymsuite.sandbox.reaper import held
 
 
 async def traces(cache: Path, provider: str) -> set[str]:
     """Everything of that kind that is there now, each in words."""
-    containers = await held() if provider == "docker" else []
+    containers = await held() if provider.startswith("docker") else []
     return _on_this_machine(cache) | {f"container {name}" for name in containers}
 
 

@@ -1,19 +1,21 @@
-"""What a container changed: the Engine names the paths, the exec server reads what is there now.
+"""What a container changed: of the paths that may differ, what is there now and in the image.
 
 The result is what `overlay.difference` finds for a local sandbox. The paths and contents are an
 adversary's, so all that is returned has a bound.
 """
 
 import asyncio
+import os
 import stat
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox.engine import Difference
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.layers import before_state, lookup, resolve, walk
+from gymsuite.sandbox.layers import before_state, lookup, resolve
+from gymsuite.sandbox.looking import Look
 from gymsuite.sandbox.protocol import Change, Changes, FileState
 from gymsuite.sandbox.wire import Found
 
@@ -22,109 +24,133 @@ Reader = Callable[..., Awaitable[Found]]
 
 _MOST_ENTRIES = 100_000
 _ENTRY_BYTES = 256
-# The Engine's JSON has it in place of a byte that is no UTF-8.
-_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+_READS_AT_ONCE = 32
+_READ_BYTES = 8 << 20
+
+
+class Scope(NamedTuple):
+    """What changes are wanted of: a directory, and how many bytes of contents altogether."""
+
+    start: PurePosixPath
+    max_bytes: int
+
+
+def below(image: Image, root: str, max_bytes: int) -> Scope:
+    """Follow the image's links on a path that changes are wanted below. Raises `SandboxError`."""
+    try:
+        return Scope(PurePosixPath(resolve(image.layers, root)), max_bytes)
+    except ValueError as error:
+        raise SandboxError(f"cannot read changes below {root}: {error}", retryable=False) from error
 
 
 async def differences(
-    image: Image, found: Sequence[Difference], read: Reader, root: str, max_bytes: int
+    image: Image, paths: Iterable[str], now: Look, read: Reader, scope: Scope
 ) -> Changes:
-    """Compare what is below `root` with the image. Paths are absolute, inside the sandbox.
+    """Compare with the image what may differ, by absolute paths.
 
-    `max_bytes` bounds all contents together, with some bytes for each entry. No process but the
-    exec server may be alive.
+    The scope bounds all contents together, with some bytes for each entry. No process but the exec
+    server may be alive.
     """
-    try:
-        start = PurePosixPath(resolve(image.layers, root))
-    except ValueError as error:
-        raise SandboxError(f"cannot read changes below {root}: {error}", retryable=False) from error
-    below = [d for d in found if _concerns(PurePosixPath(d.path), start)]
-    if len(below) > _MOST_ENTRIES:
+    start = scope.start
+    wanted = sorted(path for path in paths if _concerns(path, start))
+    if len(wanted) > _MOST_ENTRIES or not now.complete:
         return Changes((), (str(start),))
-    comparison = _Comparison(image, start, max_bytes)
-    for difference in sorted(below):
-        path = PurePosixPath(difference.path)
-        if difference.deleted:
-            comparison.hide(path)
-        else:
-            await comparison.look(path, read)
-    return await asyncio.to_thread(comparison.finish)
+    comparison = _Comparison(image, scope.max_bytes)
+    comparison.omitted |= {_text(path) for path in now.skipped if _concerns(path, start)}
+    for batch in _batches(wanted, now):
+        await comparison.add(batch, now, read)
+    return Changes(tuple(sorted(comparison.changed)), tuple(sorted(comparison.omitted)))
 
 
-def _concerns(path: PurePosixPath, start: PurePosixPath) -> bool:
-    if path.is_relative_to(start):
-        return ".git" not in path.relative_to(start).parts
-    return start.is_relative_to(path)
+def _concerns(path: str, start: PurePosixPath) -> bool:
+    place = PurePosixPath(path)
+    return start in place.parents and ".git" not in place.relative_to(start).parts
+
+
+def _batches(paths: list[str], now: Look) -> Iterator[list[str]]:
+    """Few enough at a time that no more than a bound, or one file, is ever held."""
+    batch: list[str] = []
+    size = 0
+    for path in paths:
+        entry = now.entries.get(path)
+        more = entry.size if entry else 0
+        if batch and (len(batch) == _READS_AT_ONCE or size + more > _READ_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(path)
+        size += more
+    if batch:
+        yield batch
 
 
 @dataclass
 class _Comparison:
-    """One comparison. `hidden` are places where nothing of the image shows any more."""
+    """One comparison; `left` are the bytes that it may still return."""
 
     image: Image
-    start: PurePosixPath
     left: int
-    hidden: list[PurePosixPath] = field(default_factory=list)
-    present: set[str] = field(default_factory=set)
-    changed: dict[str, Change] = field(default_factory=dict)
+    changed: list[Change] = field(default_factory=list)
     omitted: set[str] = field(default_factory=set)
 
-    def hide(self, path: PurePosixPath) -> None:
-        """Note that the image's content at or around a path is gone."""
-        self.hidden.append(path if path.is_relative_to(self.start) else self.start)
+    async def add(self, paths: list[str], now: Look, read: Reader) -> None:
+        """Compare some paths."""
+        sizes = await asyncio.to_thread(lambda: [self._size(path, now) for path in paths])
+        known = [
+            path for path, size in zip(paths, sizes, strict=True) if self._is_file(path, size, now)
+        ]
+        there = [path for path in known if _is_there(path, now)]
+        found = await asyncio.gather(*(read(path, max_bytes=self.left) for path in there))
+        states = dict(zip(there, found, strict=True))
+        await asyncio.to_thread(self._compare_all, known, states)
 
-    async def look(self, path: PurePosixPath, read: Reader) -> None:
-        """See what is at a path now."""
-        name = str(path)
-        found = await read(name, max_bytes=self.left)
-        directory = stat.S_ISDIR(found.mode)
-        if directory != self._was_directory(name):
-            self.hide(path)
-        if directory or path == self.start or not path.is_relative_to(self.start):
+    def _compare_all(self, paths: Sequence[str], states: Mapping[str, Found]) -> None:
+        for path in paths:
+            self._compare(path, states.get(path))
+
+    def _is_file(self, path: str, size: int, now: Look) -> bool:
+        entry = now.entries.get(path)
+        odd = entry is not None and not _is_kept(entry.mode) and not stat.S_ISDIR(entry.mode)
+        if odd or size > self.left or _text(path) != path:
+            self.omitted.add(_text(path))
+            return False
+        return True
+
+    def _size(self, path: str, now: Look) -> int:
+        entry = now.entries.get(path)
+        after = entry.size if entry and _is_kept(entry.mode) else 0
+        return self._before_size(path) + after + _ENTRY_BYTES
+
+    def _before_size(self, path: str) -> int:
+        entry = lookup(self.image.layers, path)
+        return entry.status.st_size if entry else 0
+
+    def _compare(self, path: str, found: Found | None) -> None:
+        if found is not None and found.data is None:
+            self.omitted.add(path)
             return
-        if found.data is None:
-            if found.mode != 0 or _UNKNOWN in name:
-                self.omitted.add(name)
-            return
-        self.present.add(name)
-        # At once, so that no more than the bound is ever held.
-        await asyncio.to_thread(self._compare, name, _state(found.mode, found.data))
-
-    def finish(self) -> Changes:
-        """Add what the image had in hidden places, and is not there again."""
-        for place in self.hidden:
-            for name in self._files(place):
-                if name not in self.present and name not in self.omitted:
-                    self._compare(name, None)
-        return Changes(tuple(sorted(self.changed.values())), tuple(sorted(self.omitted)))
-
-    def _compare(self, name: str, after: FileState | None) -> None:
-        entry = lookup(self.image.layers, name)
-        before_bytes = entry.status.st_size if entry else 0
-        size = before_bytes + (len(after.data) if after else 0) + _ENTRY_BYTES
+        after = None if found is None or found.data is None else _state(found.mode, found.data)
+        before_size = self._before_size(path)
+        size = before_size + (len(after.data) if after else 0) + _ENTRY_BYTES
         if size > self.left:
-            self.omitted.add(name)
+            self.omitted.add(path)
             return
-        before = before_state(self.image, name, max_bytes=before_bytes)
+        before = before_state(self.image, path, max_bytes=before_size)
         if before != after:
             self.left -= size
-            self.changed[name] = Change(name, before, after)
+            self.changed.append(Change(path, before, after))
 
-    def _files(self, place: PurePosixPath) -> list[str]:
-        """What the image has at a place and below, but for directories."""
-        names = [(str(place), lookup(self.image.layers, str(place)))]
-        names += walk(self.image.layers, str(place))
-        return [
-            name
-            for name, entry in names
-            if entry is not None
-            and not stat.S_ISDIR(entry.status.st_mode)
-            and _concerns(PurePosixPath(name), self.start)
-        ]
 
-    def _was_directory(self, name: str) -> bool:
-        entry = lookup(self.image.layers, name)
-        return entry is not None and stat.S_ISDIR(entry.status.st_mode)
+def _is_there(path: str, now: Look) -> bool:
+    entry = now.entries.get(path)
+    return entry is not None and _is_kept(entry.mode)
+
+
+def _is_kept(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def _text(path: str) -> str:
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _state(mode: int, data: bytes) -> FileState:

@@ -11,19 +11,24 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import docker
 from docker.api import APIClient
-from docker.errors import APIError, DockerException, NotFound
-from docker.types import LogConfig
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import kwargs_from_env
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox.engine import Capabilities, Container, Difference, Wish
+from gymsuite.sandbox.confinement import SERVER, host_config
+from gymsuite.sandbox.engine import (
+    Capabilities,
+    Container,
+    ImageMissing,
+    NameTaken,
+    Started,
+    Wish,
+)
 from gymsuite.sandbox.threads import in_thread
-
-SERVER = "/dev/.exec"
-"""Where the exec server lies inside: on a file system of its own, so the image stays as it was."""
 
 _UNIX = "unix://"
 _DEFAULT_ADDRESS = f"{_UNIX}/var/run/docker.sock"
@@ -33,6 +38,7 @@ _GONE_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 _CALLS_AT_ONCE = 16
 _CONFLICT = 409
+_HERE = ("localhost", "127.0.0.1", "::1")
 _HOW = (
     "start it (systemctl start docker, or dockerd), point DOCKER_HOST to one that runs on this"
     " machine, or use the provider 'local'"
@@ -44,9 +50,10 @@ T = TypeVar("T")
 class Engine:
     """One Docker Engine."""
 
-    def __init__(self, client: APIClient, address: str) -> None:
+    def __init__(self, client: APIClient, address: str, within: float) -> None:
         self._client = client
         self._address = address
+        self._within = within
         self._calls = asyncio.Semaphore(_CALLS_AT_ONCE)
 
     async def capabilities(self) -> Capabilities:
@@ -57,6 +64,7 @@ class Engine:
             bool(info.get("CpuCfsQuota")),
             bool(info.get("PidsLimit")),
             int(info.get("NCPU") or 1),
+            tuple(sorted(info.get("Runtimes") or ())),
         )
 
     async def has_image(self, tag: str) -> bool:
@@ -83,19 +91,20 @@ class Engine:
         if not await self.has_image(tag):
             raise SandboxError(f"Docker took image {tag} and does not have it; is its disk full?")
 
-    async def start(self, wish: Wish) -> socket.socket:
+    async def start(self, wish: Wish) -> Started:
         """Create a container, connect to its first process, and start it.
 
-        The container may be there when this raises: remove it by its name.
+        The container may be there when this raises: remove it by its name. Only after `NameTaken`
+        there is another's. Raises `ImageMissing`, too.
         """
         made: list[socket.socket] = []
 
-        def start() -> socket.socket:
-            _create(self._client, wish)
-            connection = _attach(self._client, wish.name)
+        def start() -> Started:
+            number = _create(self._client, wish)
+            connection = _attach(self._client, number)
             made.append(connection)
-            self._client.start(wish.name)
-            return connection
+            self._client.start(number)
+            return Started(number, connection)
 
         try:
             return await self._call(f"start a container of {wish.image}", start)
@@ -105,15 +114,14 @@ class Engine:
                 connection.close()
             raise
 
-    async def diff(self, name: str) -> list[Difference]:
-        """Say what differs from the image; of a deleted directory only itself."""
-        found = await self._call(f"compare container {name}", lambda: self._client.diff(name))
-        deleted = 2  # Engine API, "ContainerChanges"
-        return [Difference(str(one["Path"]), one["Kind"] == deleted) for one in found or ()]
+    async def rename(self, container: str, name: str) -> None:
+        """Give a container, by its id, another name."""
+        what = f"rename container {container[:12]}"
+        await self._call(what, lambda: self._client.rename(container, name))
 
-    async def remove(self, name: str) -> None:
-        """Remove a container, whatever its state, and see it gone. Idempotent."""
-        await self._call(f"remove container {name}", lambda: _remove(self._client, name))
+    async def remove(self, container: str) -> None:
+        """Remove a container by its id or name, whatever its state, and see it gone. Idempotent."""
+        await self._call(f"remove container {container}", lambda: _remove(self._client, container))
 
     async def containers(self, label: str) -> list[Container]:
         """All containers that carry a label."""
@@ -128,9 +136,37 @@ class Engine:
 
         return await self._call("list containers", find)
 
+    async def images(self, prefix: str) -> list[str]:
+        """All tags that begin with a prefix."""
+
+        def find() -> list[str]:
+            found = self._client.images()
+            tags = [str(tag) for one in found for tag in one["RepoTags"] or ()]
+            return [tag for tag in tags if tag.startswith(prefix)]
+
+        return await self._call("list images", find)
+
+    async def remove_image(self, tag: str) -> bool:
+        """Remove an image, and say whether it is gone: it stays where a container runs it."""
+
+        def remove() -> bool:
+            try:
+                self._client.remove_image(tag)
+            except NotFound:
+                return True
+            except APIError as error:
+                if error.status_code != _CONFLICT:
+                    raise
+                return False
+            return True
+
+        return await self._call(f"remove image {tag}", remove)
+
     async def _call(
-        self, what: str, function: Callable[[], T], *, within: float = _CALL_SECONDS
+        self, what: str, function: Callable[[], T], *, within: float | None = None
     ) -> T:
+        seconds = self._within if within is None else within
+
         def knocked() -> T:
             _knock(self._address)
             return function()
@@ -138,13 +174,13 @@ class Engine:
         async with self._calls:
             work = in_thread(knocked)
             try:
-                async with asyncio.timeout(within):
+                async with asyncio.timeout(seconds):
                     return await asyncio.shield(work)
             except asyncio.CancelledError:
-                await asyncio.wait([work], timeout=within)
+                await asyncio.wait([work], timeout=seconds)
                 raise
             except TimeoutError as error:
-                raise SandboxError(f"Docker did not {what} in {within:.0f} seconds") from error
+                raise SandboxError(f"Docker did not {what} in {seconds:g} seconds") from error
             except NotFound as error:
                 message = f"Docker cannot {what}: {error.explanation}"
                 raise SandboxError(message, retryable=False) from error
@@ -153,31 +189,31 @@ class Engine:
 
 
 @asynccontextmanager
-async def connect() -> AsyncIterator[Engine]:
+async def connect(*, within: float = _CALL_SECONDS) -> AsyncIterator[Engine]:
     """Connect to the Engine that DOCKER_HOST and its like name, or else this machine's.
 
-    Raises `SandboxError` that names the way out.
+    `within` is how long a call may take, but for the import of an image. Raises `SandboxError`
+    that names the way out.
     """
     try:
-        async with asyncio.timeout(_CALL_SECONDS):
-            client, address = await in_thread(_client)
+        async with asyncio.timeout(within):
+            client, address = await in_thread(lambda: _client(within))
     except (DockerException, OSError) as error:
         raise SandboxError(_no_engine(error), retryable=False) from error
     try:
-        if client.base_url.startswith("https") or "ssh" in client.base_url:
-            raise SandboxError(
-                f"Docker Engine at {client.base_url} is not on this machine: {_HOW}",
-                retryable=False,
-            )
-        yield Engine(client, address)
+        yield Engine(client, address, within)
     finally:
         client.close()
 
 
-def _client() -> tuple[APIClient, str]:
+def _client(within: float) -> tuple[APIClient, str]:
     address = str(kwargs_from_env().get("base_url", _DEFAULT_ADDRESS))
+    if not address.startswith(_UNIX) and urlsplit(address).hostname not in _HERE:
+        raise SandboxError(
+            f"Docker Engine at {address} is not on this machine: {_HOW}", retryable=False
+        )
     _knock(address)
-    client = docker.from_env(timeout=int(_CALL_SECONDS), max_pool_size=_CALLS_AT_ONCE)
+    client = docker.from_env(timeout=max(1, int(within)), max_pool_size=_CALLS_AT_ONCE)
     return client.api, address
 
 
@@ -196,35 +232,28 @@ def _no_engine(error: Exception) -> str:
     return f"no Docker Engine answers: {reason}; {_HOW}"
 
 
-def _create(client: APIClient, wish: Wish) -> None:
-    host = client.create_host_config(
-        network_mode="none",
-        cap_drop=["ALL"],
-        security_opt=["no-new-privileges"],
-        mem_limit=wish.memory_bytes,
-        # The same number again means no swap beyond it.
-        memswap_limit=wish.memory_bytes,
-        nano_cpus=int(wish.cpus * 1e9),
-        pids_limit=wish.pids,
-        binds={str(wish.server): {"bind": SERVER, "mode": "ro"}},
-        init=False,
-        auto_remove=True,
-        # The default would copy every frame into a file.
-        log_config=LogConfig(type="none"),
-    )
-    # Not detached: only so does its stdin end, and with it the container, when this process dies.
-    client.create_container(
-        wish.image,
-        ["serve", "0"],
-        name=wish.name,
-        hostname="sandbox",
-        entrypoint=[SERVER],
-        working_dir="/",
-        labels=dict(wish.labels),
-        host_config=host,
-        detach=False,
-        stdin_open=True,
-    )
+def _create(client: APIClient, wish: Wish) -> str:
+    try:
+        # Not detached: only so does its stdin end, and the container, when this process dies.
+        created = client.create_container(
+            wish.image,
+            ["serve", "0"],
+            name=wish.name,
+            hostname="sandbox",
+            entrypoint=[SERVER],
+            working_dir="/",
+            labels=dict(wish.labels),
+            host_config=host_config(wish),
+            detach=False,
+            stdin_open=True,
+        )
+    except ImageNotFound as error:
+        raise ImageMissing(f"Docker has no image {wish.image}") from error
+    except APIError as error:
+        if error.status_code != _CONFLICT:
+            raise
+        raise NameTaken(f"Docker has a container {wish.name} already") from error
+    return str(created["Id"])
 
 
 def _attach(client: APIClient, name: str) -> socket.socket:

@@ -1,20 +1,26 @@
 """What a Docker Engine is asked for, and what it answers."""
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from gymsuite.errors import SandboxError
+from gymsuite.sandbox.places import Place
+
 
 class Wish(NamedTuple):
-    """A container to be. `labels` say whose it is."""
+    """A container to be. `labels` say whose it is; `runtime` is "" for the Engine's default."""
 
     name: str
     image: str
     server: Path
     labels: Mapping[str, str]
+    runtime: str
     memory_bytes: int
     cpus: float
     pids: int
+    places: tuple[Place, ...]
 
 
 class Container(NamedTuple):
@@ -25,17 +31,26 @@ class Container(NamedTuple):
     state: str
 
 
-class Difference(NamedTuple):
-    """A path that is not as in the image; `deleted` says that it is not there at all."""
-
-    path: str
-    deleted: bool
-
-
 class Capabilities(NamedTuple):
-    """What this Engine enforces, and how many processors it has."""
+    """What this Engine enforces, how many processors it has, and what it can run containers in."""
 
     memory: bool
     cpus: bool
     pids: bool
     processors: int
+    runtimes: tuple[str, ...]
+
+
+class Started(NamedTuple):
+    """A container that runs, with the connection to its first process."""
+
+    id: str
+    connection: socket.socket
+
+
+class ImageMissing(SandboxError):  # noqa: N818 - an answer rather than an error
+    """The Engine has no image of that name, be it that somebody removed it just now."""
+
+
+class NameTaken(SandboxError):  # noqa: N818 - an answer rather than an error
+    """A container of that name is there already: somebody else's."""

@@ -48,6 +48,7 @@ async def open_provider(
 ) -> AsyncIterator[Provider]:
     """Open a provider of `PROVIDERS`; None takes `local`, or else `docker`.
 
+    `docker:RUNTIME` runs containers in another of the Engine's runtimes, such as runsc or kata.
     Raises `SandboxError` that names the reason and the way out where it does not work here. There
     is no silent fall back to running commands without a sandbox.
     """
@@ -66,7 +67,9 @@ def _by_name(name: str, place: _Workplace) -> AbstractAsyncContextManager[Provid
         case "local:debian":
             return _local(name, "debian", place)
         case "docker":
-            return _docker(place)
+            return _docker("", place)
+        case str() if name.startswith("docker:"):
+            return _docker(name.removeprefix("docker:"), place)
     close = difflib.get_close_matches(name, PROVIDERS, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(PROVIDERS)}"
     raise UsageError(f"no sandbox provider {name!r}; {hint}")
@@ -102,12 +105,13 @@ async def _local(name: str, base: str, place: _Workplace) -> AsyncIterator[Provi
 
 
 @asynccontextmanager
-async def _docker(place: _Workplace) -> AsyncIterator[Provider]:
+async def _docker(runtime: str, place: _Workplace) -> AsyncIterator[Provider]:
     # docker-py costs a tenth of a second, and most processes never need it.
-    from gymsuite.sandbox.container import DockerHost, open_docker  # noqa: PLC0415 - see above
+    from gymsuite.sandbox.container import open_docker  # noqa: PLC0415 - see above
+    from gymsuite.sandbox.fleet import Fleet  # noqa: PLC0415 - see above
 
     with contextlib.closing(Images(place.image_roots, place.cache, report=place.report)) as images:
-        async with DockerHost.connect(images.store, place.report) as host:
+        async with Fleet.connect(images.store, place.report, runtime=runtime) as fleet:
 
             async def ensure(image: str) -> Image:
                 built = await images.ensure(image, base="debian")
@@ -116,12 +120,12 @@ async def _docker(place: _Workplace) -> AsyncIterator[Provider]:
                         f"image {image!r} starts FROM host, which only the local provider can run;"
                         " write 'ARG BASE=host' and 'FROM ${BASE}' to have it on both"
                     )
-                await host.ensure(built)
+                await fleet.host.ensure(built)
                 return built
 
             @asynccontextmanager
             async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-                async with open_docker(host, await ensure(spec.image), spec) as sandbox:
+                async with open_docker(fleet, await ensure(spec.image), spec) as sandbox:
                     yield sandbox
 
-            yield Provider("docker", open_, ensure)
+            yield Provider(fleet.host.provider, open_, ensure)

@@ -17,18 +17,14 @@ from docker.client import DockerClient
 from gymsuite import Sandbox, SandboxSpec
 from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox import docker as engine_door
-from gymsuite.sandbox.container import (
-    OWNER_LABEL,
-    DockerHost,
-    DockerSandbox,
-    open_docker,
-    reap,
-    tag_of,
-)
+from gymsuite.sandbox.container import DockerSandbox, open_docker
+from gymsuite.sandbox.dockerhost import tag_of
+from gymsuite.sandbox.fleet import Fleet
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.owner import this_process
 from gymsuite.sandbox.provider import open_provider
+from gymsuite.sandbox.reaper import OWNER_LABEL, reap
 from gymsuite.sandbox.store import Store
 from gymsuite.suite import default_cache
 
@@ -80,9 +76,9 @@ def is_there(client: DockerClient, name: str) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def a_host() -> AsyncIterator[DockerHost]:
-    async with DockerHost.connect(Store(default_cache(), None), lambda _: None) as host:
-        yield host
+async def a_fleet() -> AsyncIterator[Fleet]:
+    async with Fleet.connect(Store(default_cache(), None), lambda _: None) as fleet:
+        yield fleet
 
 
 def test_a_container_has_no_network_no_capability_and_the_exec_server_as_its_first_process(
@@ -138,7 +134,8 @@ def test_limits_are_those_of_the_spec_and_are_enforced(
         "pids": 20,
         "memory_bytes": 64 << 20,
         "cpus": 0.5,
-        "disk_bytes": None,
+        "disk_bytes": 32 << 20,
+        "inodes": 100_000,
     }
     assert hungry.exit_code == 128 + signal.SIGKILL
     assert b"fork" in many.stderr
@@ -255,14 +252,23 @@ def test_the_reaper_removes_a_dead_owners_container_and_spares_a_living_ones(
                 client.api.remove_container(name, force=True)
 
 
-def test_an_image_that_the_engine_lost_is_a_sandbox_error(image: Image) -> None:
-    async def main() -> None:
-        async with a_host() as host, open_docker(host, replace(image, digest="f" * 64), SPEC):
-            pass
+def test_an_image_that_somebody_removed_in_mid_run_is_imported_again(
+    image: Image, client: DockerClient
+) -> None:
+    own = replace(image, digest="f" * 64)
 
-    with pytest.raises(SandboxError, match="No such image: gymsuite/fixture:ffffffff") as caught:
-        asyncio.run(main())
-    assert not caught.value.retryable
+    async def main() -> bytes | None:
+        async with a_fleet() as fleet:
+            await fleet.host.ensure(own)
+            client.images.remove(tag_of(own))
+            await fleet.host.ensure(own)
+            async with open_docker(fleet, own, SPEC) as sandbox:
+                return await sandbox.read("plain.txt")
+
+    try:
+        assert asyncio.run(main()) == b"plain\n"
+    finally:
+        client.images.remove(tag_of(own))
 
 
 @pytest.mark.parametrize("address", ["unix://{tmp_path}/none.sock", "tcp://127.0.0.1:9"])
@@ -353,7 +359,7 @@ def test_processes_that_need_an_image_at_once_import_it_once(
     script = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"
-        "from gymsuite.sandbox.container import tag_of\n"
+        "from gymsuite.sandbox.dockerhost import tag_of\n"
         "from gymsuite.sandbox.provider import open_provider\n"
         "from gymsuite.suite import default_cache\n"
         "async def main():\n"

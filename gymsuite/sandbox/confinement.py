@@ -1,0 +1,48 @@
+"""What a container may do, in the words of the Engine's API ("ContainerCreate")."""
+
+from gymsuite.sandbox.engine import Wish
+from gymsuite.sandbox.places import Place
+
+SERVER = "/dev/.exec"
+"""Where the exec server lies inside: on a file system of its own, so the image stays as it was."""
+
+# For the exec server alone, which starts each command as whoever it should run as, and without.
+_KEPT: tuple[str, ...] = ()
+# The Engine's own /dev has no limit of inodes.
+_DEVICES = "rw,exec,dev,nosuid,size=65536,nr_inodes=128,mode=755"
+# What outlives its process would be memory that no kill brings back.
+_SYSCTLS = {"kernel.shm_rmid_forced": "1", "kernel.msgmni": "16"}
+
+
+def host_config(wish: Wish) -> dict[str, object]:
+    """Make the part of a container's configuration that says what it cannot do."""
+    config: dict[str, object] = {
+        "NetworkMode": "none",
+        "IpcMode": "private",
+        "CapDrop": ["ALL"],
+        "CapAdd": list(_KEPT),
+        "SecurityOpt": ["no-new-privileges"],
+        "Sysctls": _SYSCTLS,
+        "ReadonlyRootfs": True,
+        "Tmpfs": {"/dev": _DEVICES} | {place.path: _options(place) for place in wish.places},
+        # Said so, a missing source is an error; the Engine of another machine would make one.
+        "Mounts": [
+            {"Type": "bind", "Source": str(wish.server), "Target": SERVER, "ReadOnly": True}
+        ],
+        "Memory": wish.memory_bytes,
+        # The same number again means no swap beyond it.
+        "MemorySwap": wish.memory_bytes,
+        "NanoCpus": int(wish.cpus * 1e9),
+        "PidsLimit": wish.pids,
+        "Init": False,
+        "AutoRemove": True,
+        # The default would copy every frame into a file.
+        "LogConfig": {"Type": "none", "Config": {}},
+    }
+    return config | ({"Runtime": wish.runtime} if wish.runtime else {})
+
+
+def _options(place: Place) -> str:
+    limits = f"size={place.size_bytes},nr_inodes={place.inodes},mode={place.mode:o}"
+    # relatime, so that the first read of a file after it was put there shows.
+    return f"rw,exec,nosuid,nodev,relatime,{limits}"

@@ -1,0 +1,89 @@
+"""A Docker Engine that is ready to run the images of a store."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gymsuite.errors import SandboxError, UsageError
+from gymsuite.sandbox import binary, docker
+from gymsuite.sandbox.docker import Engine
+from gymsuite.sandbox.engine import Capabilities
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.locks import exclusive
+from gymsuite.sandbox.reaper import IMAGE_PREFIX, reap
+from gymsuite.sandbox.store import Report, Store
+from gymsuite.sandbox.tarball import tar_stream
+
+_STARTS_PER_PROCESSOR = 2
+
+
+@dataclass
+class DockerHost:
+    """An Engine, what it can do, and the one of its runtimes that containers run in."""
+
+    engine: Engine
+    capabilities: Capabilities
+    runtime: str
+    server: Path
+    store: Store
+    report: Report
+    starts: asyncio.Semaphore
+    imported: set[str] = field(default_factory=set)
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, store: Store, report: Report, *, runtime: str = ""
+    ) -> AsyncIterator["DockerHost"]:
+        """Connect to the Engine, and remove what dead processes left there.
+
+        `runtime` is one that the Engine lists, or "" for its default. Raises `SandboxError`, and
+        `UsageError` for a runtime that is not there.
+        """
+        try:
+            server = binary.exec_server()
+        except FileNotFoundError as error:
+            raise SandboxError(str(error), retryable=False) from error
+        async with docker.connect() as engine:
+            able = await engine.capabilities()
+            if runtime and runtime not in able.runtimes:
+                raise UsageError(
+                    f"Docker has no runtime {runtime!r}; it has: {', '.join(able.runtimes)}"
+                )
+            # The Engine starts few at a time whatever it is asked, and the rest would wait there.
+            starts = asyncio.Semaphore(_STARTS_PER_PROCESSOR * (os.cpu_count() or 1))
+            await reap(engine)
+            yield cls(engine, able, runtime, server, store, report, starts)
+
+    @property
+    def provider(self) -> str:
+        """What the provider is called."""
+        return f"docker:{self.runtime}" if self.runtime else "docker"
+
+    async def ensure(self, image: Image) -> None:
+        """Have an image in the Engine, imported once by whoever comes first."""
+        tag = tag_of(image)
+        if tag in self.imported:
+            return
+        if not await self.engine.has_image(tag):
+            path = self.store.lock(f"docker-{image.digest}")
+            lock = await exclusive(path, waiting=lambda: self.report(f"waiting for {tag}"))
+            with contextlib.closing(lock):
+                if not await self.engine.has_image(tag):
+                    self.report(f"{image.name}: importing into Docker")
+                    await self.engine.import_image(tag, tar_stream(image.layers))
+        self.imported.add(tag)
+
+    async def restore(self, image: Image) -> None:
+        """Have an image in the Engine again, which somebody removed from there."""
+        self.imported.discard(tag_of(image))
+        await self.ensure(image)
+
+
+def tag_of(image: Image) -> str:
+    """What an image is called in the Engine."""
+    return f"{IMAGE_PREFIX}{image.name}:{image.digest[:16]}"

@@ -1,0 +1,146 @@
+"""Makes containers that are ready to be used: running, with their image's content in place."""
+
+import asyncio
+import secrets
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from gymsuite.errors import PathRefused, SandboxDead, SandboxError
+from gymsuite.sandbox import transfer
+from gymsuite.sandbox.archive import Kind, made
+from gymsuite.sandbox.attach import AttachStream
+from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.contents import contents, does_not_fit
+from gymsuite.sandbox.docker import Engine
+from gymsuite.sandbox.dockerhost import DockerHost, tag_of
+from gymsuite.sandbox.engine import ImageMissing, NameTaken, Started, Wish
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.layers import resolve
+from gymsuite.sandbox.looking import Look, first_look
+from gymsuite.sandbox.places import Place, places, workdir
+from gymsuite.sandbox.reaper import labels, remove
+from gymsuite.sandbox.resident import finish
+from gymsuite.types import SandboxSpec
+
+_START_SECONDS = 60.0
+_GRACE_SECONDS = 30.0
+# A container may wait for its user before the lifetime of a sandbox begins.
+_SPARE_SECONDS = 120.0
+_TRIES = 3
+
+
+class Prepared(NamedTuple):
+    """A container that nobody has used yet, and how it looks."""
+
+    id: str
+    name: str
+    channel: Channel
+    places: tuple[Place, ...]
+    look: Look
+
+
+async def prepare(host: DockerHost, image: Image, spec: SandboxSpec, purpose: str) -> Prepared:
+    """Make a container of an image that was ensured; whoever gets it discards it.
+
+    `purpose` is what its name begins with. Raises `SandboxError`.
+    """
+    image.check_architecture()
+    try:
+        where = places(image, spec)
+    except ValueError as error:
+        raise SandboxError(f"image {image.name!r}: {error}", retryable=False) from error
+    wish = Wish(
+        name="",
+        image=tag_of(image),
+        server=host.server,
+        labels=labels(spec.lifetime_seconds + _SPARE_SECONDS),
+        runtime=host.runtime,
+        memory_bytes=spec.memory_bytes,
+        cpus=min(spec.cpus, host.capabilities.processors),
+        pids=spec.pids,
+        places=where,
+    )
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            return await _prepare(host, image, spec, wish._replace(name=new_name(purpose)))
+        except ImageMissing:
+            if not tries_left:
+                raise
+            # Somebody tidied up meanwhile.
+            await host.restore(image)
+        except NameTaken:
+            if not tries_left:
+                raise
+    raise AssertionError
+
+
+def new_name(purpose: str) -> str:
+    """Make up a name for a container. It is chosen here, so that a lost reply loses nothing."""
+    return f"gymsuite-{purpose}-{secrets.token_hex(8)}"
+
+
+async def discard(engine: Engine, prepared: Prepared) -> None:
+    """End a container, and remove it."""
+    try:
+        await prepared.channel.close()
+    finally:
+        await remove(engine, prepared.id)
+
+
+async def _prepare(host: DockerHost, image: Image, spec: SandboxSpec, wish: Wish) -> Prepared:
+    try:
+        async with host.starts:
+            started = await host.engine.start(wish)
+            channel = await _connect(image, started)
+        try:
+            await _fill(channel, image, spec, wish.places)
+            seen = await first_look(channel, wish.places)
+            return Prepared(started.id, wish.name, channel, wish.places, seen)
+        except BaseException:
+            await finish(channel.close())
+            raise
+    except NameTaken:
+        raise
+    except BaseException:
+        await finish(_quietly(host.engine, wish.name))
+        raise
+
+
+async def _connect(image: Image, started: Started) -> Channel:
+    stream = await AttachStream.open(started.connection)
+    # The exec server shares its processors with what it runs, by the container's CPU limit.
+    channel = Channel(stream, grace=_GRACE_SECONDS)
+    try:
+        await channel.open(within=_START_SECONDS)
+    except SandboxDead as error:
+        await finish(channel.close())
+        raise SandboxError(
+            f"the exec server did not start in a container of {image.name!r}:"
+            f" {stream.complaint or error}"
+        ) from error
+    except BaseException:
+        await finish(channel.close())
+        raise
+    return channel
+
+
+async def _fill(
+    channel: Channel, image: Image, spec: SandboxSpec, where: tuple[Place, ...]
+) -> None:
+    """Put into the places what the image has there, and make the workdir where it has none."""
+    batches = contents(image, where)
+    start = PurePosixPath(resolve(image.layers, workdir(image, spec)))
+    parents = [str(path.relative_to("/")) for path in reversed((start, *start.parents[:-1]))]
+    try:
+        while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            await transfer.make(channel, "/", batch)
+        missing = b"".join(made(Kind.DIRECTORY, 0o755, path) for path in parents)
+        await transfer.make(channel, "/", missing)
+    except PathRefused as error:
+        raise does_not_fit(image, error) from error
+    except OSError as error:
+        raise SandboxError(f"cannot read image {image.name!r}: {error}") from error
+
+
+async def _quietly(engine: Engine, name: str) -> None:
+    await remove(engine, name)
