@@ -8,6 +8,21 @@ from pathlib import Path
 from gymsuite.errors import SandboxError
 
 
+@dataclass(frozen=True, eq=False)
+class Frozen:
+    """What a sandbox had changed when it was frozen; given up when nothing refers to it any more.
+
+    `key` is what its provider calls it, and `keeper` which of the provider's keepers has it.
+    `descriptor` is its directory, where it can be read from outside.
+    """
+
+    key: str
+    keeper: str = ""
+    descriptor: int = -1
+    size_bytes: int = 0
+    inodes: int = 0
+
+
 @dataclass(frozen=True)
 class Image:
     """A built image. Its digest is a hash of its recipe and of all that went into it.
@@ -17,7 +32,8 @@ class Image:
     `host` image has any, and only the `local` provider can run it. `hides` are directories below
     them that show empty: what is installed on the host is no part of an image. `python` is the
     version of the interpreter inside ("3.11.7"), or "" where there is none. `user` is whom
-    commands run as: a name or number, or name:group.
+    commands run as: a name or number, or name:group. `frozen` is what lies above the layers of a
+    snapshot, lowest first: all of it is a change of the image that was built.
     """
 
     name: str
@@ -31,6 +47,7 @@ class Image:
     architecture: str = field(default_factory=platform.machine)
     python: str = ""
     user: str = "root"
+    frozen: tuple[Frozen, ...] = ()
 
     def check_architecture(self) -> None:
         """Raise `SandboxError` where the exec server could not run beside what is in the image."""

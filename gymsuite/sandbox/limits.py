@@ -1,13 +1,18 @@
 """What one sandbox may use, how this machine enforces it, and what it does not enforce."""
 
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gymsuite.sandbox.cgroups import Cgroups
+from gymsuite.sandbox.image import Frozen
 from gymsuite.types import SandboxSpec
 
 _EVENT_DESCRIPTORS = {"memory": 10, "pids": 11}
+_LEAST_BYTES = 1 << 20
+_LEAST_INODES = 256
+_OVERLAY_INODES = 5
+"""Of the directories that an overlay needs, and that are none of the sandbox's."""
 _BESIDE_COMMANDS = 2
 """bubblewrap and the exec server: they are in a sandbox's cgroup, and no process of its own."""
 
@@ -27,6 +32,17 @@ class Quota:
         """What a specification asks for."""
         disk = min(spec.disk_bytes, spec.memory_bytes // 2)
         return cls(spec.pids, spec.cpus, spec.memory_bytes, disk, spec.inodes)
+
+    def room(self, frozen: Iterable[Frozen]) -> tuple[int, int]:
+        """Bytes and inodes that are left above what was frozen; 0 is no limit."""
+        below = tuple(frozen)
+        size = self.disk_bytes and max(
+            _LEAST_BYTES, self.disk_bytes - sum(layer.size_bytes for layer in below)
+        )
+        inodes = self.inodes and _OVERLAY_INODES + max(
+            _LEAST_INODES, self.inodes - sum(layer.inodes for layer in below)
+        )
+        return size or 0, inodes or 0
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.overlay import difference, remove_mount_points
+from gymsuite.sandbox.place import Place
 from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.resolver import network_binds
-from gymsuite.sandbox.running import Place, Running, running
+from gymsuite.sandbox.running import Running, running
 from gymsuite.sandbox.scratch import remove_tree
 from gymsuite.sandbox.verbs import Verbs
 from gymsuite.types import SandboxSpec
@@ -93,9 +94,10 @@ class LocalSandbox:
         return self._running.resident.pid
 
     async def changes(self, root: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> Changes:
-        """Say what differs from the image below `root`; paths are absolute, inside.
+        """Say what differs from the image that was built, below `root`; paths are absolute, inside.
 
-        Ends every process first.
+        What a snapshot of this sandbox, or the one that it was opened from, had changed is a change
+        as well. Ends every process first.
         """
         await self._running.channel.kill_all()
         upper = await self._running.upper()
@@ -104,7 +106,8 @@ class LocalSandbox:
         def read() -> Changes:
             # Whoever waits may be cancelled, and the descriptor is needed for as long as this runs.
             try:
-                return difference((upper,), image, inside, max_bytes)
+                frozen = (layer.descriptor for layer in reversed(image.frozen))
+                return difference((upper, *frozen), image, inside, max_bytes)
             finally:
                 os.close(upper)
 
@@ -112,7 +115,11 @@ class LocalSandbox:
 
     async def snapshot(self) -> Image:
         """See `Sandbox.snapshot`."""
-        raise SandboxError("snapshot is not offered by this provider", retryable=False)
+        try:
+            image = await self._running.snapshot()
+        finally:
+            self._verbs.channel = self._running.channel
+        return self._running.host.snapshots.add(image)
 
 
 class BuildSandbox:

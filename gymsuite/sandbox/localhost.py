@@ -19,6 +19,7 @@ from gymsuite.sandbox.keeper import Keeper
 from gymsuite.sandbox.keepers import Keepers
 from gymsuite.sandbox.resident import Resident
 from gymsuite.sandbox.scratch import Scratches, remove_stale
+from gymsuite.sandbox.snapshots import Snapshots
 from gymsuite.sandbox.stage import Stage
 
 UNPRIVILEGED = 59_847
@@ -60,6 +61,7 @@ class LocalHost:
     cgroups: Cgroups
     keepers: Keepers
     scratches: Scratches
+    snapshots: Snapshots
 
     @classmethod
     def probe(cls, cache: Path) -> "LocalHost":
@@ -80,7 +82,7 @@ class LocalHost:
         keepers = Keepers(server, uid, gid, cgroups)
         host = cls(
             bwrap, server, uid, gid, drops=drops, flat=True,
-            cgroups=cgroups, keepers=keepers, scratches=scratches,
+            cgroups=cgroups, keepers=keepers, scratches=scratches, snapshots=Snapshots(),
         )  # fmt: skip
         try:
             complaint = ""

@@ -94,7 +94,7 @@ async def _local(name: str, base: str, place: _Workplace) -> AsyncIterator[Provi
         with contextlib.closing(images):
 
             async def ensure(image: str) -> Image:
-                return await images.ensure(image, base=base)
+                return host.snapshots.find(image) or await images.ensure(image, base=base)
 
             @asynccontextmanager
             async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:

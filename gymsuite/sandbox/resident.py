@@ -77,9 +77,11 @@ class Resident:
         return int((await self._box.ask("wait", within=START_SECONDS)).words[0])
 
     def close(self) -> None:
-        """Give up our ends. Call once, when its stream is closed."""
+        """Give up our ends, when its stream is closed. Idempotent."""
         self._socket.close()
-        os.close(self._errors)
+        errors, self._errors = self._errors, -1
+        if errors >= 0:
+            os.close(errors)
 
 
 async def finish(work: Coroutine[None, None, None]) -> None:

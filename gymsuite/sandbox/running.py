@@ -1,109 +1,125 @@
-"""One `local` sandbox from its start to its removal: its processes and its channel."""
+"""One `local` sandbox from its start to its removal: its processes, and what it changed."""
 
+import asyncio
+import os
 import secrets
+import weakref
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 
 from gymsuite.errors import SandboxDead, SandboxError
-from gymsuite.sandbox.bubblewrap import Mounts
 from gymsuite.sandbox.channel import Channel
-from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.keeper import Box
-from gymsuite.sandbox.limits import Enforcement, Quota
+from gymsuite.sandbox.image import Frozen, Image
+from gymsuite.sandbox.keeper import Answer, Box, Keeper
+from gymsuite.sandbox.limits import Enforcement
 from gymsuite.sandbox.localhost import LocalHost
+from gymsuite.sandbox.place import Place, words
 from gymsuite.sandbox.resident import Resident, finish
-from gymsuite.sandbox.stage import Stage
 
 _START_SECONDS = 30.0
-_ASK_SECONDS = 10.0
-_UNLIMITED_BYTES = 1 << 40
-
-
-@dataclass(frozen=True)
-class Place:
-    """What one sandbox is to be.
-
-    Its `scratch` is a directory of this machine for what it writes; without one, that lies in
-    memory at the keeper.
-    """
-
-    image: Image
-    env: Mapping[str, str]
-    workdir: str
-    quota: Quota
-    network: bool = False
-    extra_binds: tuple[tuple[Path, str], ...] = ()
-    scratch: Path | None = None
-
-    @property
-    def binds(self) -> tuple[tuple[Path, str], ...]:
-        """Read-only host paths, and where they appear."""
-        own = tuple((path, str(path)) for path in self.image.binds)
-        return own + tuple(bind for bind in self.extra_binds if not self._covered(bind[1]))
-
-    @property
-    def mount_points(self) -> tuple[str, ...]:
-        """Where something is mounted over the image."""
-        return ("/dev", "/proc", *(target for _, target in self.binds))
-
-    def _covered(self, target: str) -> bool:
-        return any(Path(target).is_relative_to(path) for path in self.image.binds)
+_ASK_SECONDS = 15.0
 
 
 @dataclass
 class Running:
-    """A live sandbox, with its place at the keeper."""
+    """A live sandbox. `key` is what the keeper calls what it changed since it last started."""
 
-    place: Place
-    enforcement: Enforcement
+    host: LocalHost
+    keeper: Keeper
     box: Box
+    place: Place
+    key: str
     resident: Resident
     channel: Channel
-    ended: bool = field(default=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _ended: bool = False
 
     async def end(self) -> None:
         """End everything in it. Idempotent, and carried through even when cancelled."""
-        if not self.ended:
-            self.ended = True
-            await finish(self._end())
+        if not self._ended:
+            self._ended = True
+            await finish(self._stop())
 
-    async def _end(self) -> None:
+    async def _stop(self) -> None:
         await self.channel.close()
         self.resident.close()
-        if self.place.scratch is not None:
-            await self.box.ask("stop", within=_ASK_SECONDS)
+        # What lies in memory ends with its place at the keeper; a directory may be wanted earlier.
+        # A keeper that is gone has taken the sandbox along.
+        if not self.place.in_memory:
+            with suppress(SandboxError):
+                await self.box.ask("stop", within=_ASK_SECONDS)
 
     @property
     def description(self) -> Mapping[str, object]:
         """What a rollout's record says of its sandbox."""
         image = self.place.image
+        enforcement = Enforcement(self.place.quota, self.host.cgroups)
         return {
             "provider": "local",
             "image": image.name,
             "digest": image.digest,
             "base": image.base,
             "python": image.python,
-            **self.enforcement.description("host" if self.place.network else "none"),
+            **enforcement.description("host" if self.place.network else "none"),
         }
 
     async def upper(self) -> int:
-        """Open the directory of all that differs from its image, as overlayfs keeps it."""
-        answer = await self.box.ask("upper", within=_ASK_SECONDS)
-        if answer.descriptor is None:
-            raise SandboxError("the keeper sent no directory")
-        return answer.descriptor
+        """Open the directory of what it changed since it last started, as overlayfs keeps it."""
+        return _descriptor(await self.box.ask("upper", within=_ASK_SECONDS))
+
+    async def snapshot(self) -> Image:
+        """End its processes, freeze what it changed, and start it again above that."""
+        async with self._turn:
+            await self.channel.kill_all()
+            await self.channel.close("is being started anew, after a snapshot")
+            image = replace(
+                self.place.image, frozen=(*self.place.image.frozen, await self._freeze())
+            )
+            place = replace(self.place, image=image)
+            key = secrets.token_hex(8)
+            self.resident.close()
+            self.resident, self.channel = await _start(self.host, self.box, place, key)
+            self.place, self.key = place, key
+            return image
+
+    async def _freeze(self) -> Frozen:
+        try:
+            descriptor = _descriptor(await self.box.ask("freeze", within=_ASK_SECONDS))
+        except BaseException:
+            # It may be done all the same, and then nobody else would give it up.
+            self.keeper.release(self.key)
+            raise
+        used = os.fstatvfs(descriptor)
+        frozen = Frozen(
+            key=self.key,
+            keeper=self.keeper.token,
+            descriptor=descriptor,
+            size_bytes=(used.f_blocks - used.f_bfree) * used.f_frsize,
+            inodes=used.f_files - used.f_ffree,
+        )
+        weakref.finalize(frozen, _release, self.keeper, self.key, descriptor, os.getpid())
+        return frozen
+
+
+def _release(keeper: Keeper, key: str, descriptor: int, owner: int) -> None:
+    # A process that was forked off has a copy of everything, but nothing is its to give up.
+    if os.getpid() == owner:
+        os.close(descriptor)
+        keeper.release(key)
 
 
 @asynccontextmanager
 async def running(host: LocalHost, place: Place) -> AsyncIterator[Running]:
     """Start a sandbox, and leave nothing of it. Raises `SandboxError`."""
-    box = await host.keeper().box()
+    keeper = host.keeper()
+    _check_kept(place.image, keeper)
+    box = await keeper.box()
     try:
-        sandbox = await _start(host, place, box)
+        key = secrets.token_hex(8)
+        resident, channel = await _start(host, box, place, key)
+        sandbox = Running(host, keeper, box, place, key, resident, channel)
         try:
-            await _greet(sandbox)
             yield sandbox
         finally:
             await sandbox.end()
@@ -111,44 +127,36 @@ async def running(host: LocalHost, place: Place) -> AsyncIterator[Running]:
         await finish(box.end())
 
 
-async def _start(host: LocalHost, place: Place, box: Box) -> Running:
-    enforcement = Enforcement(place.quota, host.cgroups)
-    resident = await Resident.start(box, words(host, place, enforcement))
+async def _start(host: LocalHost, box: Box, place: Place, key: str) -> tuple[Resident, Channel]:
+    """Start a sandbox's processes, and wait until its exec server speaks."""
+    resident = await Resident.start(box, words(host, place, key))
     try:
-        stream = await resident.connect()
+        channel = Channel(await resident.connect())
+        try:
+            await channel.open(within=_START_SECONDS)
+        except BaseException:
+            await finish(channel.close())
+            raise
+    except SandboxDead as error:
+        complaint = resident.complaint() or str(error)
+        resident.close()
+        message = f"no sandbox of image {place.image.name!r}: {complaint}"
+        raise SandboxError(message) from error
     except BaseException:
         resident.close()
         raise
-    return Running(place, enforcement, box, resident, Channel(stream))
+    return resident, channel
 
 
-def words(host: LocalHost, place: Place, enforcement: Enforcement) -> list[str]:
-    """Write what the keeper is told of a sandbox's start."""
-    stage = Stage()
-    upper: list[str] = []
-    if place.scratch is None:
-        key = secrets.token_hex(8)
-        scratch = stage.kept(key)
-        size = place.quota.disk_bytes or _UNLIMITED_BYTES
-        upper = ["upper", key, str(size), str(place.quota.inodes or 0)]
-    else:
-        scratch = stage.host(place.scratch)
-    mounts = Mounts(
-        server=stage.host(host.server),
-        layers=tuple(stage.host(layer) for layer in place.image.layers),
-        scratch=scratch,
-        binds=tuple((stage.host(path), target) for path, target in place.binds),
-        workdir=place.workdir,
-        hides=place.image.hides,
-    )
-    run = host.run(stage, mounts, network=place.network, serve=enforcement.server())
-    return [*upper, *enforcement.settings(), "--", *enforcement.own(), *run]
+def _check_kept(image: Image, keeper: Keeper) -> None:
+    if any(frozen.keeper != keeper.token for frozen in image.frozen):
+        raise SandboxError(
+            f"{image.name} is lost: the keeper that had it is gone, or is another process's",
+            retryable=False,
+        )
 
 
-async def _greet(sandbox: Running) -> None:
-    try:
-        await sandbox.channel.open(within=_START_SECONDS)
-    except SandboxDead as error:
-        complaint = sandbox.resident.complaint() or str(error)
-        name = sandbox.place.image.name
-        raise SandboxError(f"no sandbox of image {name!r}: {complaint}") from error
+def _descriptor(answer: Answer) -> int:
+    if answer.descriptor is None:
+        raise SandboxError("the keeper of sandboxes sent no directory")
+    return answer.descriptor

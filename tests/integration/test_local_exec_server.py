@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import secrets
 import struct
 import subprocess
 from contextlib import suppress
@@ -16,10 +17,10 @@ from gymsuite import SandboxDead, SandboxError, SandboxSpec
 from gymsuite.sandbox import binary
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.limits import Enforcement, Quota
+from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
+from gymsuite.sandbox.place import Place, words
 from gymsuite.sandbox.resident import Resident
-from gymsuite.sandbox.running import Place, words
 
 pytestmark = pytest.mark.local
 
@@ -90,7 +91,9 @@ async def fed(host: LocalHost, image: Image, data: bytes) -> tuple[int, str]:
     """Send bytes to a fresh server and hang up; return how it ended and what it complained of."""
     place = Place(image, {}, "/workspace", Quota(pids=64))
     box = await host.keeper().box()
-    resident = await Resident.start(box, words(host, place, Enforcement(place.quota, Cgroups())))
+    resident = await Resident.start(
+        box, words(replace(host, cgroups=Cgroups()), place, secrets.token_hex(8))
+    )
     stream = await resident.connect()
     try:
         async with asyncio.timeout(PATIENCE):

@@ -74,7 +74,6 @@ static void complain(struct box *box, const char *id, const char *what) {
 static bool upper_mount(const struct keeper *keeper, const char *key, const char *bytes, const char *inodes) {
     char options[128];
     snprintf(options, sizeof options, "mode=755,size=%.24s,nr_inodes=%.24s", bytes, inodes);
-    if (mkdir(kept(key, ""), 0755)) return false;
     if (mount("tmpfs", kept(key, ""), "tmpfs", MS_NOSUID | MS_NODEV, options)) return false;
     return !mkdir(kept(key, "/upper"), 0755) && !mkdir(kept(key, "/work"), 0755) &&
            !chown(kept(key, "/upper"), keeper->uid, keeper->gid) && !chown(kept(key, "/work"), keeper->uid, keeper->gid);
@@ -104,8 +103,9 @@ static const char *prepare(struct keeper *keeper, struct box *box) {
         errno = EINVAL;
         if (!third) return "a message that ends early";
         if (!strcmp(word, "upper")) {
+            if (mkdir(kept(first, ""), 0755)) return "cannot keep anything by that name";
             snprintf(box->key, sizeof box->key, "%.60s", first);
-            if (!upper_mount(keeper, box->key, second, third)) return "cannot mount a tmpfs";
+            if (!upper_mount(keeper, first, second, third)) return "cannot mount a tmpfs";
         } else if (strcmp(word, "set")) return "an unknown word";
         else if (!groups_set(&keeper->groups, box->number, atoi(first), second, third)) return second;
     }

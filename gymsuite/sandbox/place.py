@@ -1,0 +1,68 @@
+"""What one `local` sandbox is to be, and how the keeper is told of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gymsuite.sandbox.bubblewrap import Mounts
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.limits import Enforcement, Quota
+from gymsuite.sandbox.localhost import LocalHost
+from gymsuite.sandbox.stage import Stage
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one sandbox is to be.
+
+    Its `scratch` is a directory of this machine for what it writes; without one, that lies in
+    memory at the keeper.
+    """
+
+    image: Image
+    env: Mapping[str, str]
+    workdir: str
+    quota: Quota
+    network: bool = False
+    extra_binds: tuple[tuple[Path, str], ...] = ()
+    scratch: Path | None = None
+
+    @property
+    def binds(self) -> tuple[tuple[Path, str], ...]:
+        """Read-only host paths, and where they appear."""
+        own = tuple((path, str(path)) for path in self.image.binds)
+        return own + tuple(bind for bind in self.extra_binds if not self._covered(bind[1]))
+
+    @property
+    def mount_points(self) -> tuple[str, ...]:
+        """Where something is mounted over the image."""
+        return ("/dev", "/proc", *(target for _, target in self.binds))
+
+    def _covered(self, target: str) -> bool:
+        return any(Path(target).is_relative_to(path) for path in self.image.binds)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether what it writes lies at the keeper."""
+        return self.scratch is None
+
+
+def words(host: LocalHost, place: Place, key: str) -> list[str]:
+    """Write what the keeper is told of a sandbox's start; `key` is its name for the changes."""
+    stage, enforcement = Stage(), Enforcement(place.quota, host.cgroups)
+    upper: list[str] = []
+    if place.scratch is None:
+        size, inodes = place.quota.room(place.image.frozen)
+        upper = ["upper", key, str(size), str(inodes)]
+    layers = [stage.host(layer) for layer in place.image.layers]
+    layers += [stage.kept(f"{frozen.key}/upper") for frozen in place.image.frozen]
+    mounts = Mounts(
+        server=stage.host(host.server),
+        layers=tuple(layers),
+        scratch=stage.kept(key) if place.scratch is None else stage.host(place.scratch),
+        binds=tuple((stage.host(path), target) for path, target in place.binds),
+        workdir=place.workdir,
+        hides=place.image.hides,
+    )
+    run = host.run(stage, mounts, network=place.network, serve=enforcement.server())
+    return [*upper, *enforcement.settings(), "--", *enforcement.own(), *run]
