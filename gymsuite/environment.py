@@ -5,8 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from gymsuite.deadline import Deadline
 from gymsuite.errors import DeadlineError, GymsuiteError, VerifierError, describe
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.sandbox.turns import together
 from gymsuite.tools import Context, Tool, Toolbox, submit
 from gymsuite.types import (
     Action,
@@ -69,12 +71,14 @@ class Environment:
 
         Raises `InfrastructureError` when there can be no score, whatever broke: `VerifierError`
         for a verifier that raised or returned no score, `DeadlineError` for one that took longer
-        than `limits.verify_seconds`.
+        than `limits.verify_seconds`, of which waiting for its turn to open a sandbox is no part.
         """
         seconds = self.limits_of(task).verify_seconds
+        deadline = Deadline(seconds)
         try:
-            async with asyncio.timeout(seconds) as deadline:
-                score = await self.verifier(task, submission, open_sandbox)
+            with together():
+                async with deadline:
+                    score = await self.verifier(task, submission, open_sandbox)
         except GymsuiteError:
             raise
         except TimeoutError as error:

@@ -5,11 +5,18 @@ import copy
 import random
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+from gymsuite.deadline import Deadline
 from gymsuite.environment import Environment
 from gymsuite.errors import (
     DeadlineError,
@@ -25,6 +32,7 @@ from gymsuite.errors import (
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.lazy import lazy_sandbox
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
+from gymsuite.sandbox.turns import Holder
 from gymsuite.tools import Context, Stateful
 from gymsuite.types import (
     Action,
@@ -63,8 +71,9 @@ class Episode:
         self._sandbox = lazy_sandbox(self._open_prepared)
         self._steps = 0
         self._ends_at = 0.0
-        self._deadline: asyncio.Timeout | None = None
-        self._seconds = {"reset": 0.0, "tool": 0.0, "verify": 0.0}
+        self._holder = Holder()
+        self._deadline: Deadline | None = None
+        self._seconds = {"queue": 0.0, "reset": 0.0, "tool": 0.0, "verify": 0.0}
         self._stats = _NO_STATS
         self._verifier_cpu_seconds = 0.0
 
@@ -83,7 +92,8 @@ class Episode:
     @property
     def seconds_left(self) -> float:
         """What remains of `limits.episode_seconds`."""
-        return self._ends_at - time.monotonic()
+        stopped = self._deadline.stopped_seconds if self._deadline else 0.0
+        return self._ends_at + stopped - time.monotonic()
 
     @property
     def usage(self) -> Usage:
@@ -92,6 +102,7 @@ class Episode:
             sandbox_cpu_seconds=self._stats.cpu_seconds,
             sandbox_peak_bytes=self._stats.peak_memory_bytes or 0,
             verifier_cpu_seconds=self._verifier_cpu_seconds,
+            queue_seconds=self._seconds["queue"],
             reset_seconds=self._seconds["reset"],
             tool_seconds=self._seconds["tool"],
             verify_seconds=self._seconds["verify"],
@@ -172,6 +183,7 @@ class Episode:
 
     def _child(self, context: Context, image: Image | None) -> "Episode":
         child = Episode(self.environment, self._open_sandbox)
+        child._holder = self._holder
         child._image = image
         child._steps = self._steps
         child._ends_at = self._ends_at
@@ -189,6 +201,23 @@ class Episode:
         )
         return child
 
+    @asynccontextmanager
+    async def on_the_clock(self) -> AsyncIterator[Deadline]:
+        """Let the block take place in the episode's time, and open its sandboxes in its name.
+
+        Raises TimeoutError when `limits.episode_seconds` are over; waits in a queue do not count.
+        """
+        deadline = Deadline(max(0.0, self.seconds_left))
+        try:
+            with self._holder.here():
+                async with deadline:
+                    self._deadline = deadline
+                    yield deadline
+        finally:
+            self._deadline = None
+            self._ends_at += deadline.stopped_seconds
+            self._seconds["queue"] += deadline.queue_seconds
+
     def _live_context(self) -> Context:
         if self._context is None:
             raise UsageError("reset the episode before stepping it")
@@ -199,9 +228,8 @@ class Episode:
     async def _act(self, context: Context, action: Action) -> tuple[tuple[Message, ...], bool]:
         """Run the tool calls, or let the environment respond to plain text."""
         messages: list[Message] = []
-        started = time.monotonic()
         try:
-            async with asyncio.timeout(max(0.0, self.seconds_left)) as self._deadline:
+            async with self.on_the_clock() as deadline:
                 if action.tool_calls:
                     for call in action.tool_calls:
                         reply = await self.environment.toolbox.call(call, context)
@@ -222,22 +250,16 @@ class Episode:
             ]
             return tuple(messages), False
         finally:
-            self._deadline = None
-            self._seconds["tool"] += time.monotonic() - started
+            self._seconds["tool"] += deadline.seconds
 
     async def _end(self, messages: tuple[Message, ...], text: str) -> Step:
         context = self._live_context()
         self.done = True
-        self.stage = "collect"
-        self.submission = await self._collect(context, text)
-        self.stage = "verify"
-        started = time.monotonic()
-        try:
-            self.score = await self.environment.verify(
-                context.task, self.submission, self._metered_open
-            )
-        finally:
-            self._seconds["verify"] = time.monotonic() - started
+        with self._holder.here():
+            self.stage = "collect"
+            self.submission = await self._collect(context, text)
+            self.stage = "verify"
+            self.score = await self._verify(context.task, self.submission)
         info: dict[str, Any] = {"passed": self.score.passed, "metrics": dict(self.score.metrics)}
         if self.truncation:
             info["truncation"] = self.truncation
@@ -250,11 +272,21 @@ class Episode:
             info=info,
         )
 
+    async def _verify(self, task: Task, submission: Submission) -> Score:
+        watch = Deadline(None)
+        try:
+            async with watch:
+                return await self.environment.verify(task, submission, self._metered_open)
+        finally:
+            self._seconds["verify"] = watch.seconds
+            self._seconds["queue"] += watch.queue_seconds
+
     async def _collect(self, context: Context, text: str) -> Submission:
         """What the agent left, taken under a deadline; its sandbox is gone afterwards."""
         seconds = context.limits.reset_seconds
+        deadline = Deadline(seconds)
         try:
-            async with asyncio.timeout(seconds):
+            async with deadline:
                 submission = await self._collected(context.task)
                 submission = submission.model_copy(
                     update={"state": {**submission.state, **await self._left(context)}}
@@ -264,6 +296,7 @@ class Episode:
         except TimeoutError as error:
             raise DeadlineError(f"collecting the submission took more than {seconds} s") from error
         finally:
+            self._seconds["queue"] += deadline.queue_seconds
             self.sandbox_description = dict(self._sandbox.description)
             await self._close()
         answer = submission.answer or context.answer or text
@@ -305,26 +338,27 @@ class Episode:
             raise UsageError("reset the episode before using its sandbox")
         task = context.task
         spec = self._spec(task)
-        started = time.monotonic()
         stage, self.stage = self.stage, "reset"
-        if self._deadline is not None:
-            self._deadline.reschedule(None)  # the agent does not pay for a slow start
+        # The agent does not pay for a slow start.
+        agents_clock = self._deadline.stopped() if self._deadline else nullcontext()
+        deadline = Deadline(context.limits.reset_seconds)
         try:
-            async with asyncio.timeout(context.limits.reset_seconds):
-                sandbox = await self._stack.enter_async_context(self._open_sandbox(spec))
-                if self._image is None:
-                    await self._prepare(task, sandbox)
+            with agents_clock:
+                async with deadline:
+                    sandbox = await self._opened(spec, task)
         except TimeoutError as error:
             raise DeadlineError(
                 f"preparing the sandbox of task {task.id!r} took more than "
                 f"{context.limits.reset_seconds} s"
             ) from error
-        spent = time.monotonic() - started
-        self._seconds["reset"] += spent
-        self._ends_at += spent
-        if self._deadline is not None:
-            self._deadline.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
+        self._seconds["reset"] += deadline.seconds
         self.stage = stage
+        return sandbox
+
+    async def _opened(self, spec: SandboxSpec, task: Task) -> Sandbox:
+        sandbox = await self._stack.enter_async_context(self._open_sandbox(spec))
+        if self._image is None:
+            await self._prepare(task, sandbox)
         return sandbox
 
     async def _prepare(self, task: Task, sandbox: Sandbox) -> None:

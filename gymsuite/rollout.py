@@ -171,9 +171,9 @@ class _Recorder:
 
     async def _act(self, agent: Agent, observation: Observation) -> Action | None:
         """The agent's next action, or None when the episode's time ran out first."""
-        self._acting, started = True, time.monotonic()
+        self._acting = True
         try:
-            async with asyncio.timeout(max(0.0, self.episode.seconds_left)) as deadline:
+            async with self.episode.on_the_clock() as deadline:
                 action = await agent.act(observation)
         except GymsuiteError:
             raise
@@ -183,7 +183,7 @@ class _Recorder:
                 return None
             raise AgentError(f"the agent raised {describe(error)}", retryable=False) from error
         finally:
-            self._model_seconds += time.monotonic() - started
+            self._model_seconds += deadline.seconds
         if not isinstance(action, Message) or action.role != "assistant":
             raise AgentError(
                 f"the agent returned {action!r:.200}, not an assistant message", retryable=False

@@ -248,7 +248,10 @@ class Failure(Model):
 
 
 class Usage(Model):
-    """What a rollout cost: model tokens, sandbox time and wall time, by stage."""
+    """What a rollout cost: model tokens, sandbox time and wall time, by stage.
+
+    `queue_seconds` is time spent waiting until a sandbox may be opened; no stage has it.
+    """
 
     model_calls: int = 0
     input_tokens: int = 0
@@ -258,6 +261,7 @@ class Usage(Model):
     sandbox_cpu_seconds: float = 0.0
     sandbox_peak_bytes: int = 0
     verifier_cpu_seconds: float = 0.0
+    queue_seconds: float = 0.0
     reset_seconds: float = 0.0
     model_seconds: float = 0.0
     tool_seconds: float = 0.0
