@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,15 +36,9 @@ class Records:
         """Whether the results stand in for what the log says."""
         return self.complete and not self.disturbed
 
-    def as_log(self) -> str:
-        """The results as `pytest -rA` would list them, for the parser that knows its ids.
-
-        A skipped test is listed by its place and not by its id, as pytest does.
-        """
-        lines = []
-        for name, status in self.results.items():
-            lines.append(f"SKIPPED [1] {name}" if status == "SKIPPED" else f"{status} {name}")
-        return "".join(f"{line}\n" for line in lines)
+    def listed(self) -> Iterator[tuple[str, str]]:
+        """The results that `pytest -rA` lists by id: a skipped test it lists by its place."""
+        return ((name, status) for name, status in self.results.items() if status != "SKIPPED")
 
 
 @dataclass(frozen=True)
@@ -84,18 +78,6 @@ async def run_script(
     )
     data = await sandbox.read(_RECORDS)
     return _ran(done, None if data is None else read_records(data, nonce))
-
-
-async def run_plainly(sandbox: Sandbox, script: str, *, workdir: str, timeout: float) -> Ran:
-    """Run an eval script as upstream does: nothing is between it and what it calls."""
-    await sandbox.write(_SCRIPT, script.encode())
-    done = await sandbox.exec(
-        ["/bin/sh", "-c", f"exec /bin/bash {_SCRIPT} 2>&1"],
-        timeout=timeout,
-        cwd=workdir,
-        max_output=_LOG_BYTES,
-    )
-    return _ran(done, None)
 
 
 def _ran(done: ExecResult, records: Records | None) -> Ran:

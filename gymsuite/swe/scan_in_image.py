@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from typing import Iterator  # noqa: UP035 - any Python from 3.6 on runs this
 
 _SKIPPED = ("/proc", "/sys", "/dev", "/usr/share/man", "/usr/share/doc", "/usr/share/info")
 _ARCHIVES = (".whl", ".zip", ".egg", ".tar", ".tgz", ".tar.gz", ".bz2", ".tar.xz", ".body")
@@ -24,24 +25,24 @@ _MOST_BYTES = 64 << 20
 _DEEPEST = 3
 
 
-def git(*arguments, given=None):  # noqa: ANN001, ANN002, ANN201 - runs under any Python 3
+def git(*arguments: str) -> str:
     """What git says; raises where it fails, so that nothing passes unseen."""
-    done = subprocess.run(
-        ["git", "-c", "safe.directory=*", *arguments],  # noqa: S607 - the image's
-        input=given,
-        capture_output=True,
+    done = subprocess.run(  # noqa: UP022 - 3.6 has no capture_output
+        ["git", "-c", "safe.directory=*", *arguments],  # noqa: S607 - the image's own
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError("git %s: %r" % (arguments[0], done.stderr[-300:]))  # noqa: UP031
+        raise RuntimeError(f"git {arguments[0]}: {done.stderr[-300:]!r}")
     return done.stdout.decode("utf-8", "replace")
 
 
-def repository(base):  # noqa: ANN001, ANN201
+def repository(base: str) -> "Iterator[str]":
     """What the repository holds besides the base commit and its history."""
     ahead = git("rev-list", base + "..HEAD").split()
     if git("rev-list", "HEAD.." + base).split() or len(ahead) > 1:
-        yield "HEAD is neither %s nor one commit on top of it" % base  # noqa: UP031
+        yield f"HEAD is neither {base} nor one commit on top of it"
     for commit in git("rev-list", "--all", "--reflog", "--not", "HEAD").split():
         yield "a ref or a reflog leads to commit " + commit
     for remote in git("remote").split():
@@ -52,7 +53,7 @@ def repository(base):  # noqa: ANN001, ANN201
     for line in listed.splitlines():
         name, kind = line.split()
         if name not in known:
-            yield "%s %s is in the object store, and no part of the history" % (kind, name)  # noqa: UP031
+            yield f"{kind} {name} is in the object store, and no part of the history"
     folder = git("rev-parse", "--git-dir").strip()
     for name in ("objects/info/alternates", "worktrees", "modules", "FETCH_HEAD", "shallow.lock"):
         if os.path.exists(os.path.join(folder, name)):  # noqa: PTH110, PTH118
@@ -64,17 +65,17 @@ def repository(base):  # noqa: ANN001, ANN201
 class Looker:
     """Opens files that could be copies of what the solution writes, and archives of such."""
 
-    def __init__(self, wanted):  # noqa: ANN001, ANN204
+    def __init__(self, wanted: "dict[str, list[str]]") -> None:
         self.wanted = wanted
         self.looked = 0
-        self.found = []
+        self.found: list[str] = []
 
-    def interesting(self, name):  # noqa: ANN001, ANN201
+    def interesting(self, name: str) -> bool:
         """Whether a file of this name is to be opened."""
         last = os.path.basename(name)  # noqa: PTH119
         return last in self.wanted or last.endswith(_ARCHIVES) or last.endswith(_TEXTS)
 
-    def look(self, where, data, depth=0):  # noqa: ANN001, ANN201
+    def look(self, where: str, data: bytes, depth: int = 0) -> None:
         """Look at a file's content, and into it where it is an archive."""
         self.looked += 1
         text = data.decode("utf-8", "replace")
@@ -82,12 +83,12 @@ class Looker:
             lines = {" ".join(line.lstrip("+- ").split()) for line in text.splitlines()}
             for name, wanted in self.wanted.items():
                 if lines.issuperset(wanted):
-                    self.found.append("%s holds what the solution writes into %s" % (where, name))  # noqa: UP031
+                    self.found.append(f"{where} holds what the solution writes into {name}")
         if depth < _DEEPEST:
             with contextlib.suppress(*_NO_ARCHIVE):
                 self.unpack(where, data, depth + 1)
 
-    def unpack(self, where, data, depth):  # noqa: ANN001, ANN201
+    def unpack(self, where: str, data: bytes, depth: int) -> None:
         """Look at what is in an archive."""
         stream = io.BytesIO(data)
         if data[:2] == b"PK":
@@ -98,10 +99,13 @@ class Looker:
             with tarfile.open(fileobj=stream) as box:
                 for member in box:
                     if member.isfile() and self.interesting(member.name):
-                        self.look(where + "!" + member.name, box.extractfile(member).read(), depth)
+                        content = box.extractfile(member)
+                        self.look(
+                            where + "!" + member.name, content.read() if content else b"", depth
+                        )
 
 
-def files(workdir, looker):  # noqa: ANN001, ANN201
+def files(workdir: str, looker: Looker) -> "Iterator[str]":
     """Go through all files but those of the base commit itself; yields further git objects."""
     tracked = {os.path.join(workdir, name) for name in git("ls-files", "-z").split("\0") if name}  # noqa: PTH118
     own = os.path.join(workdir, ".git")  # noqa: PTH118
@@ -120,13 +124,13 @@ def files(workdir, looker):  # noqa: ANN001, ANN201
                     looker.look(path, stream.read())
 
 
-def is_git(path):  # noqa: ANN001, ANN201
+def is_git(path: str) -> bool:
     """Whether a file is a pack or a bundle."""
     with open(path, "rb") as stream:  # noqa: PTH123
         return stream.read(16).startswith((b"PACK", b"# v2 git bundle", b"# v3 git bundle"))
 
 
-def main():  # noqa: ANN201
+def main() -> None:
     """Look, and say what was found."""
     asked = json.load(sys.stdin)
     os.chdir(asked["workdir"])

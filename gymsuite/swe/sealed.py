@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from gymsuite.errors import DefinitionError
 from gymsuite.sandbox.protocol import Sandbox
-from gymsuite.swe.ladder import apply_by_ladder
-from gymsuite.swe.rows import Ladder, Row
+from gymsuite.swe.patched import bring_in_own
+from gymsuite.swe.rows import Row
 from gymsuite.types import Model
 from gymsuite.verify.canaries import plant
 from gymsuite.verify.judging import Expectations, Verdict, judge
@@ -63,10 +62,8 @@ class Seals:
         self._known: dict[str, Seal] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def of(self, row: Row) -> Seal:
-        """The seal of a row; the first who asks waits for some runs of its tests."""
-        async with self._open(row) as sandbox:
-            digest = str(sandbox.description.get("digest", ""))
+    async def of(self, row: Row, digest: str) -> Seal:
+        """The seal of a row in an image; the first who asks waits for some runs of its tests."""
         key = hashlib.sha256(f"{digest}|{row.model_dump_json()}".encode()).hexdigest()
         async with self._locks.setdefault(key, asyncio.Lock()):
             if key not in self._known:
@@ -104,8 +101,8 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
     async with open_row(row) as sandbox:
         if problem := await _unfit(sandbox):
             return Seal(why=problem)
-        await _patch(sandbox, row, row.patch)
-        await _patch(sandbox, row, row.test_patch)
+        await bring_in_own(sandbox, row, row.patch)
+        await bring_in_own(sandbox, row, row.test_patch)
         tests = {}
         for file in files:
             data = await sandbox.read(f"{row.workdir}/{file}")
@@ -118,7 +115,7 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
             return Seal(why=f"its tests are written for another Python: {error}")
         fixed = await run_twice(sandbox, bench, hidden)
     async with open_row(row) as sandbox:
-        await _patch(sandbox, row, row.test_patch)
+        await bring_in_own(sandbox, row, row.test_patch)
         broken = await run_twice(sandbox, bench, hidden)
     expected = _only_named(row, expectations(list(tests), unsealed, fixed, broken))
     if not expected.fail_to_pass:
@@ -183,11 +180,3 @@ async def _unfit(sandbox: Sandbox) -> str:
     if done.exit_code != 0 or not version:
         return f"its image has no {PYTHON}"
     return "" if version >= _OLDEST else f"Python {version[0]}.{version[1]} is too old"
-
-
-async def _patch(sandbox: Sandbox, row: Row, patch: str) -> None:
-    if not patch.strip():
-        return
-    applied = await apply_by_ladder(sandbox, patch.encode(), row.workdir, Ladder.OFFICIAL)
-    if not applied.how:
-        raise DefinitionError(f"{row.instance_id}: its own patch does not apply: {applied.log}")

@@ -1,0 +1,169 @@
+"""Judges a patch for a row: applied in a fresh sandbox, its tests run, what they say confirmed."""
+
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.swe import script
+from gymsuite.swe.grading import Resolution, Verdict, grade
+from gymsuite.swe.judgement import Ending, Evidence, Judgement
+from gymsuite.swe.leaks import Scans
+from gymsuite.swe.log_grading import compare, grade_log, grade_log_upstream
+from gymsuite.swe.parsers.results import Context, Parsed, Result, UpstreamRaises, joined
+from gymsuite.swe.parsers.table import find_parser, parse
+from gymsuite.swe.parsers.text import text_of
+from gymsuite.swe.patched import Patched, bring_in, bring_in_as_upstream
+from gymsuite.swe.rows import Row
+from gymsuite.swe.running import Ran, run_script
+from gymsuite.swe.sealed import Seals, confirm
+from gymsuite.swe.supply import Supply
+
+DEFAULT_SECONDS = 1800.0
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges patches in sandboxes. `folder` keeps what is found out once for each image.
+
+    `strict` is SWE-bench's own verdict: its grading of the log, whatever paths are touched, and
+    nothing is looked at twice. `seconds` is the deadline of a row's evaluation.
+    """
+
+    open_sandbox: OpenSandbox
+    supply: Supply
+    scans: Scans
+    seals: Seals
+    seconds: float = DEFAULT_SECONDS
+    strict: bool = False
+
+    @staticmethod
+    def of(
+        open_sandbox: OpenSandbox,
+        supply: Supply,
+        folder: Path,
+        *,
+        seconds: float = DEFAULT_SECONDS,
+        strict: bool = False,
+    ) -> "Judge":
+        """A judge that keeps what it finds out once for each image below a folder."""
+
+        def open_row(row: Row) -> AbstractAsyncContextManager[Sandbox]:
+            return open_sandbox(supply.spec(row))
+
+        scans, seals = Scans(folder / "scans"), Seals(folder / "seals", open_row)
+        return Judge(open_sandbox, supply, scans, seals, seconds, strict)
+
+    async def judge(
+        self, row: Row, patch: str | bytes | None, *, waived: Collection[str] = ()
+    ) -> Judgement:
+        """Judge a patch; an empty one is not run.
+
+        Raises `InfrastructureError` and `DefinitionError` where there can be no verdict.
+        """
+        if not patch:
+            return Judgement(Ending.EMPTY, reason="there is no patch")
+        return await self.run(row, patch, waived=waived)
+
+    async def run(self, row: Row, patch: str | bytes, *, waived: Collection[str] = ()) -> Judgement:
+        """Judge a patch by the tests, an empty one, too."""
+        data = patch if isinstance(patch, bytes) else patch.encode("utf-8", "surrogateescape")
+        async with self.open_sandbox(self.supply.spec(row)) as sandbox:
+            await self.scans.check(row, sandbox)
+            digest = str(sandbox.description.get("digest", ""))
+            bring = bring_in_as_upstream if self.strict and data else bring_in
+            patched = await bring(sandbox, row, data)
+            if not patched.how:
+                return Judgement(
+                    Ending.NOT_APPLIED, reason="the patch does not apply", patch_log=patched.log
+                )
+            ran = await run_script(
+                sandbox,
+                script.of(row, strict=self.strict),
+                workdir=row.workdir,
+                timeout=self.seconds,
+                rebuild=patched.rebuild,
+            )
+        found = replace(
+            self._graded(row, ran, waived),
+            how=patched.how,
+            undone=patched.undone,
+            patch_log=patched.log,
+        )
+        if self.strict or not found.resolved:
+            return found
+        return await self._confirmed(row, data, digest, found)
+
+    def _graded(self, row: Row, ran: Ran, waived: Collection[str]) -> Judgement:
+        found = Judgement(
+            Ending.UNRESOLVED,
+            log=ran.log,
+            test_seconds=ran.wall_seconds,
+            cpu_seconds=ran.cpu_seconds,
+        )
+        if ran.timed_out:
+            said = f"\n\nTimeout error: {self.seconds:g} seconds exceeded."
+            reason = f"the tests did not end within {self.seconds:g} seconds"
+            log = ran.log + said.encode()
+            return replace(found, ending=Ending.TIMED_OUT, reason=reason, log=log)
+        if self.strict:
+            try:
+                return _decided(found, grade_log_upstream(row, ran.log), Evidence.LOG)
+            except UpstreamRaises as error:
+                return replace(found, ending=Ending.NOT_READ, reason=str(error))
+        if row.eval_script and row.log_parser:
+            found = replace(found, differences=compare(row, ran.log).differences)
+        parsed = _structured(row, ran)
+        if parsed is None:
+            return _decided(found, grade_log(row, ran.log, waived=waived), Evidence.LOG)
+        verdict = grade(row, parsed, waived=waived)
+        if not parsed.statuses:
+            verdict = Verdict(invalid="no test has run")
+        return _decided(replace(found, results=parsed), verdict, Evidence.STRUCTURED)
+
+    async def _confirmed(
+        self, row: Row, patch: bytes, digest: str, claimed: Judgement
+    ) -> Judgement:
+        """Look again, with sealed tests and tests that must fail, where this row allows it."""
+        seal = await self.seals.of(row, digest)
+        if seal.expected is None:
+            return claimed
+        async with self.open_sandbox(self.supply.spec(row)) as sandbox:
+            patched: Patched = await bring_in(sandbox, row, patch)
+            if patched.rebuild:
+                await script.rebuild(sandbox, row, self.seconds)
+            second = await confirm(sandbox, row, seal)
+        evidence = Evidence.SEALED if seal.is_telling else Evidence.STRUCTURED
+        if not second.reason:
+            return replace(claimed, evidence=evidence)
+        return replace(
+            claimed,
+            ending=Ending.UNRESOLVED,
+            evidence=evidence,
+            forged=second.forged,
+            reason=f"its tests say that they pass; looked at again, they do not: {second.reason}",
+            verdict=claimed.verdict and claimed.verdict._replace(resolution=Resolution.NO),
+        )
+
+
+def _structured(row: Row, ran: Ran) -> Parsed | None:
+    """What pytest said past its output, under the names that the row's parser would give."""
+    records = ran.records
+    dialect = find_parser(row.log_parser).dialect if row.log_parser else None
+    if records is None or not records.usable or dialect is None:
+        return None
+    read = joined(Result(name, status, dialect.key(name)) for name, status in records.listed())
+    log = parse(row.log_parser, text_of(ran.log), Context(row.instance_id, row.version))
+    return read._replace(strays=log.strays)
+
+
+def _decided(found: Judgement, verdict: Verdict, evidence: Evidence) -> Judgement:
+    ending = Ending.RESOLVED if verdict.resolved else Ending.UNRESOLVED
+    reason = verdict.invalid or verdict.because or _failing(verdict)
+    return replace(found, ending=ending, verdict=verdict, evidence=evidence, reason=reason)
+
+
+def _failing(verdict: Verdict) -> str:
+    failing = (*verdict.fail_to_pass.failure, *verdict.pass_to_pass.failure)
+    return f"{len(failing)} named tests did not pass, such as {failing[0]}" if failing else ""
