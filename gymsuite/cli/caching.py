@@ -10,7 +10,8 @@ from rich.table import Table
 
 from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
 from gymsuite.sandbox.collecting import clean as clean_store
-from gymsuite.sandbox.collecting import usage
+from gymsuite.sandbox.collecting import shrink, usage
+from gymsuite.sandbox.disk import limit_of, read_size, set_limit, show_size
 from gymsuite.sandbox.records import ImageRecord
 
 app = typer.Typer(help="Say what built images take on disk, or remove them.", no_args_is_help=True)
@@ -54,19 +55,41 @@ def info(*, cache: CacheOption = None, as_json: JsonOption = False) -> None:
 
 
 @app.command()
+def limit(
+    size: Annotated[
+        str | None, typer.Argument(metavar="SIZE", help="Such as 20G; what it is if not given.")
+    ] = None,
+    *,
+    cache: CacheOption = None,
+) -> None:
+    """Say or set how much the images may take; what was used least lately goes first."""
+    folder = cache_folder(cache)
+    if size is not None:
+        set_limit(folder, read_size(size))
+        cleaned = shrink(folder, limit_of(folder))
+        if cleaned.removed:
+            typer.echo(f"{len(cleaned.removed)} layers removed, {show_size(cleaned.size_bytes)}")
+    used = usage(folder).size_bytes
+    typer.echo(f"{folder}: {show_size(used)} of at most {show_size(limit_of(folder))}")
+
+
+@app.command()
 def clean(
     *,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="IMAGE", help="An image to keep; may be repeated.")
     ] = None,
+    imported: Annotated[
+        bool, typer.Option("--imported", help="Images that were imported, too.")
+    ] = False,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove built images; those that a running command uses stay."""
+    """Remove built images; those that a running command uses stay, and those that were imported."""
     kept = set(keep or ())
 
     def keeps(record: ImageRecord) -> bool:
-        return record.name in kept
+        return record.name in kept or (record.origin == "imported" and not imported)
 
     cleaned = clean_store(cache_folder(cache), keep=keeps)
     if as_json:

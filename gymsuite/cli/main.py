@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "gymsuite.cli.checking:check",
     "play": "gymsuite.cli.playing:play",
     "cache": "gymsuite.cli.caching:app",
+    "sandbox": "gymsuite.cli.sandbox:app",
     "models": "gymsuite.cli.models:app",
     "search": "gymsuite.cli.searching:app",
     "demo": "gymsuite.cli.demo:demo",

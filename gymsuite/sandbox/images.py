@@ -97,6 +97,8 @@ class Images:
                     f"image {name!r} is the folder {path.parent}, and one was imported under that"
                     f" name, too; `gymsuite sandbox remove {name}` forgets the imported one"
                 )
+            if given := sorted(arguments.keys() - {"BASE"}):
+                raise UsageError(f"image {name!r} was imported, and takes no argument {given[0]}")
             return await self._open(record)
         if path is None:
             names = (one.name for _, one in records(self.store.cache) if one.origin == "imported")

@@ -62,11 +62,13 @@ class Scratches:
             self._made = None
 
 
-def remove_stale(parent: Path) -> None:
-    """Remove the directories of owners that are dead."""
-    with suppress(FileNotFoundError):
-        for old in parent.iterdir():
-            _remove_stale(old)
+def remove_stale(parent: Path, *, dry_run: bool = False) -> tuple[str, ...]:
+    """Remove the directories of owners that are dead, and return their names."""
+    try:
+        found = sorted(parent.iterdir())
+    except FileNotFoundError:
+        return ()
+    return tuple(old.name for old in found if _remove_stale(old, dry_run=dry_run))
 
 
 def _identity(pid: int) -> str:
@@ -78,22 +80,24 @@ def _identity(pid: int) -> str:
     return f"{pid}-{line.rpartition(b')')[2].split()[19].decode()}"
 
 
-def _remove_stale(path: Path) -> None:
+def _remove_stale(path: Path, *, dry_run: bool) -> bool:
     owner = path.name.partition("-")[0]
     if not owner.isdigit() or path.name.startswith(f"{_identity(int(owner))}-"):
-        return
+        return False
     # An owner in another container has a process id that means nothing here, but its lock holds.
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
-        return
+        return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove_tree(path)
+        if not dry_run:
+            remove_tree(path)
     except OSError:
-        return
+        return False
     finally:
         os.close(lock)
+    return True
 
 
 def remove_tree(top: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import command, gymsuite, variables
+from tests.command_line import command, gymsuite, make_suite, variables
+from tests.image_archives import docker_save, file, folder, layer, write
 
 pytestmark = pytest.mark.local
 
@@ -106,3 +107,151 @@ def test_the_cache_can_be_looked_at_and_emptied(tmp_path: Path) -> None:
     assert gymsuite("cache", "clean", cwd=tmp_path, GYMSUITE_CACHE=own).returncode == 0
     after = json.loads(gymsuite("cache", "info", "--json", cwd=tmp_path, GYMSUITE_CACHE=own).stdout)
     assert (after["images"], after["size_bytes"]) == ([], 0)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    """A registry with images of its own beside it."""
+    write(
+        tmp_path / "sandboxes",
+        {
+            "low/Dockerfile": b"FROM host\nARG GREETING=hello\nRUN echo $GREETING > /opt/low\n",
+            "high/Dockerfile": b"FROM low\nCOPY Dockerfile /opt/\n",
+            "broken/Dockerfile": b"FROM host\nRUN exit 3\n",
+            "odd/Dockerfile": b"FROM host\nEXPOSE 80\n",
+        },
+    )
+    return str(make_suite(tmp_path))
+
+
+def test_images_are_built_found_again_and_listed(tmp_path: Path, suite: str) -> None:
+    own = str(tmp_path / "cache")
+
+    def sandbox(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return gymsuite("sandbox", *arguments, cwd=tmp_path, GYMSUITE_CACHE=own)
+
+    first = sandbox("build", "high", "--registry", suite)
+    assert first.returncode == 0, first.stderr
+    assert "low: RUN echo $GREETING > /opt/low" in first.stderr
+    assert "Python" in first.stdout
+    again = sandbox("build", "high", "--registry", suite, "--json")
+    assert again.stderr == ""
+    built = json.loads(again.stdout)
+    steps = [one["step"] for one in built["layers"]]
+    assert steps[0].endswith(": FROM host")
+    assert steps[1:] == ["low: RUN echo $GREETING > /opt/low", "high: COPY Dockerfile /opt/"]
+    assert built["size_bytes"] == sum(one["size_bytes"] for one in built["layers"]) > 0
+    other = sandbox("build", "low", "--registry", suite, "--build-arg", "GREETING=bye", "--json")
+    assert json.loads(other.stdout)["layers"][1]["digest"] != built["layers"][1]["digest"]
+    images = json.loads(sandbox("list", "--json").stdout)["images"]
+    assert [image["name"] for image in images] == ["low", "high", "low"]
+    assert images[1]["digest"] == built["digest"]
+    assert built["digest"][:12] in sandbox("list").stdout
+
+
+def test_an_image_that_cannot_be_built_says_why_and_exits_as_promised(
+    tmp_path: Path, suite: str, cache: str
+) -> None:
+    def build(*arguments: str) -> tuple[int, str]:
+        done = gymsuite(
+            "sandbox", "build", *arguments, "--registry", suite, cwd=tmp_path, GYMSUITE_CACHE=cache
+        )
+        return done.returncode, done.stderr
+
+    for arguments, complaint in (
+        (["hihg"], "did you mean 'high'?"),
+        (["odd"], "odd/Dockerfile:2: EXPOSE is not supported; leave it out"),
+        (["broken"], "broken/Dockerfile:2: RUN exit 3: exit code 3"),
+        (["low", "--build-arg", "X=1"], "has no ARG X; there are: GREETING"),
+        (["low", "--build-arg", "X"], "is no NAME=VALUE"),
+        (["low", "--build-arg", "BASE=host"], "BASE is what --base sets"),
+        (["low", "--base", "hots"], "no base 'hots'; did you mean 'host'?"),
+        (["low", "--provider", "dokcer"], "did you mean 'docker'?"),
+        (["low", "--provider", "docker", "--base", "host"], "--base debian"),
+    ):
+        code, text = build(*arguments)
+        assert complaint in text
+        assert code == 2
+
+
+def test_an_image_is_imported_used_and_forgotten(tmp_path: Path, cache: str) -> None:
+    saved = docker_save(
+        tmp_path / "theirs.tar", [layer(folder("etc"), file("etc/theirs", b"x"))], User="app"
+    )
+
+    large = docker_save(tmp_path / "large.tar", [layer(file("large", bytes(10_000)))])
+
+    def sandbox(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return gymsuite("sandbox", *arguments, cwd=tmp_path, GYMSUITE_CACHE=cache)
+
+    done = sandbox("import", str(saved), "--name", "theirs")
+    assert done.returncode == 0, done.stderr
+    assert "imported, 1 layer" in done.stdout
+    assert "user app" in done.stdout
+    again = json.loads(
+        sandbox("import", str(saved), "--name", "theirs", "--user", "root", "--json").stdout
+    )
+    assert (again["user"], again["base"]) == ("root", "imported")
+    listed = json.loads(sandbox("list", "--json").stdout)["images"]
+    theirs = [image for image in listed if image["name"] == "theirs"]
+    assert [(image["digest"], image["origin"]) for image in theirs] == [
+        (again["digest"], "imported")
+    ]
+    gymsuite("cache", "clean", cwd=tmp_path, GYMSUITE_CACHE=cache)
+    assert "theirs" in sandbox("list").stdout, "nobody could build it again"
+    assert sandbox("remove", "theirs").returncode == 0
+    assert "theirs" not in sandbox("list").stdout
+    for arguments, complaint in (
+        (["remove", "theirs"], "no image 'theirs' was imported"),
+        (["import", "no.tar", "--name", "x"], "no.tar cannot be read"),
+        (["import", str(saved), "--name", "../x"], "is no name for an image"),
+        (["import", str(saved), "--name", "host"], "neither host nor debian"),
+        (["import", str(saved), "--name", "base"], "import it under another name"),
+        (["import", str(saved), "--name", "x", "--tag", "y"], "there are: theirs:latest"),
+        (["import", str(large), "--name", "x", "--max-size", "1K"], "unpacks to more than"),
+        (["import", str(saved), "--name", "x", "--max-size", "big"], "'big' is no size"),
+    ):
+        done = sandbox(*arguments)
+        assert complaint in done.stderr
+        assert done.returncode == 2
+
+
+def test_what_dead_processes_left_is_reaped_and_what_a_living_one_has_is_not(
+    tmp_path: Path,
+) -> None:
+    own = tmp_path / "cache"
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    start = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    dead, alive = f"{ended.pid}-1-x", f"{os.getpid()}-{start}-x"
+    write(own, {f"live/{dead}/a": b"x", f"live/{alive}/a": b"x", "layers/.partial-a/tree/a": b"x"})
+
+    def reap(*arguments: str) -> dict[str, object]:
+        done = gymsuite(
+            "sandbox", "reap", "--json", *arguments, cwd=tmp_path, GYMSUITE_CACHE=str(own)
+        )
+        assert done.returncode == 0, done.stderr
+        found: dict[str, object] = json.loads(done.stdout)
+        return found
+
+    would = reap("--dry-run")
+    assert (would["directories"], would["layers"], would["dry_run"]) == ([dead], ["a"], True)
+    assert (own / "live" / dead / "a").exists()
+    assert reap()["directories"] == [dead]
+    assert [path.name for path in (own / "live").iterdir()] == [alive]
+    assert (reap()["directories"], reap()["layers"]) == ([], [])
+
+
+def test_a_cache_is_kept_below_its_limit(tmp_path: Path, suite: str) -> None:
+    own = str(tmp_path / "cache")
+
+    def run(*arguments: str) -> str:
+        done = gymsuite(*arguments, cwd=tmp_path, GYMSUITE_CACHE=own)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("sandbox", "build", "high", "--registry", suite)
+    assert "of at most 1.0 MiB" in run("cache", "limit", "1M")
+    assert "3 layers removed" in run("cache", "limit", "0")
+    run("sandbox", "build", "high", "--registry", suite)
+    assert "3 layers removed" in run("cache", "limit", "0"), "the build itself had them in use"
