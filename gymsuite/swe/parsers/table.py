@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gymsuite.errors import DefinitionError
 from gymsuite.swe.parsers import (
     builds,
+    cousins,
     doctest_xml,
     failures,
     json_reports,
@@ -63,6 +64,11 @@ def _lines(runner: str, form: lines.Format) -> Parser:
 def _same(runner: str, read: Reader) -> Parser:
     """Ours is the same reading, of the log without its colours."""
     return Parser(runner, lambda log, context: read(plain(log), context), read)
+
+
+def _one(runner: str, read: Reader) -> Parser:
+    """Not SWE-bench's: there is one reading."""
+    return Parser(runner, read, read)
 
 
 def _jekyll_upstream(log: str, context: Context) -> Iterator[Result]:
@@ -209,6 +215,21 @@ UPSTREAM: Mapping[str, Parser] = {
 """The names of SWE-bench's registry, as the column `log_parser` has them."""
 
 
+COUSINS: Mapping[str, Parser] = {
+    "r2e_pytest": Parser(
+        "pytest, names without files (R2E-Gym)", cousins.read_r2e, cousins.read_r2e_upstream
+    ),
+    "surefire": _one("Maven Surefire, by class", cousins.read_surefire),
+    "ctest": _one("CTest", cousins.read_ctest),
+    "exunit": _one("mix test --trace", cousins.read_exunit),
+    "results_json": _one("the JSON of a data set's own parser", cousins.read_json),
+}
+"""What cousins of SWE-bench need, under names of ours."""
+
+PARSERS: Mapping[str, Parser] = {**UPSTREAM, **COUSINS}
+"""All of them, by name."""
+
+
 def find_parser(name: str) -> Parser:
     """Return a parser by its name; raises `DefinitionError` for one that is not known."""
     parser = PARSERS.get(name)
@@ -226,6 +247,17 @@ def parse(name: str, log: bytes | str, context: Context = Context()) -> Parsed: 
     return joined(parser.read(text, context))
 
 
+def named(name: str, statuses: Mapping[str, str]) -> Parsed:
+    """Results that did not come from a log, with the names that the log parser would give them."""
+    dialect = find_parser(name).dialect
+    key = dialect.key if dialect else _without_file if name == "r2e_pytest" else str
+    return joined(Result(test, status, key(test)) for test, status in statuses.items())
+
+
+def _without_file(test: str) -> str:
+    return ".".join(test.split("::")[1:])
+
+
 def parse_upstream(
     name: str,
     log: bytes | str,
@@ -236,7 +268,3 @@ def parse_upstream(
     Raises `UpstreamRaises` where SWE-bench's parser raises an exception.
     """
     return last_wins(find_parser(name).upstream(text_of(log), context))
-
-
-PARSERS: Mapping[str, Parser] = UPSTREAM
-"""All of them; the cousins' names are not SWE-bench's."""

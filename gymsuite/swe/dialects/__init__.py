@@ -1,0 +1,1 @@
+"""The data sets of the SWE-bench family, one reader to a module."""
