@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ _LINE_SECONDS = 10.0
 
 @dataclass
 class Counts:
-    """How far a command has come."""
+    """How far a command has come; `queued` says how many episodes wait for a sandbox."""
 
     total: int = 0
     done: int = 0
@@ -33,6 +33,7 @@ class Counts:
     failed: int = 0
     retried: int = 0
     started: float = field(default_factory=time.monotonic)
+    queued: Callable[[], int] = lambda: 0
 
     def add(self, attempt: Attempt) -> None:
         """Count one attempt."""
@@ -51,6 +52,8 @@ class Counts:
         parts = [f"solved {self.solved}", f"failed {self.failed}"]
         if self.retried:
             parts.append(f"retried {self.retried}")
+        if queued := self.queued():
+            parts.append(f"queued {queued}")
         parts.append(_rate(rate))
         if rate and self.done < self.total:
             parts.append(f"eta {duration((self.total - self.done) / rate)}")
@@ -79,7 +82,9 @@ class Silent:
     def note(self, text: str) -> None:
         """Show nothing."""
 
-    def begin(self, plan: Plan, jobs: Sequence[Job], outdated: int) -> None:
+    def begin(
+        self, plan: Plan, jobs: Sequence[Job], outdated: int, queued: Callable[[], int]
+    ) -> None:
         """Show nothing."""
 
     def attempt(self, attempt: Attempt) -> None:
@@ -107,9 +112,11 @@ class Lines:
         """Write it down."""
         self._say(text)
 
-    def begin(self, plan: Plan, jobs: Sequence[Job], outdated: int) -> None:
+    def begin(
+        self, plan: Plan, jobs: Sequence[Job], outdated: int, queued: Callable[[], int]
+    ) -> None:
         """Start the clock."""
-        self._counts = Counts(total=len(jobs))
+        self._counts = Counts(total=len(jobs), queued=queued)
         for line in preface(plan, jobs, outdated):
             self._say(line)
         self._tick()
@@ -129,7 +136,7 @@ class Lines:
         """Nothing to close."""
 
     def _tick(self) -> None:
-        if self._counts.done:
+        if self._counts.done or self._counts.queued():
             self._line()
         self._timer = asyncio.get_running_loop().call_later(_LINE_SECONDS, self._tick)
 
@@ -171,20 +178,23 @@ class Bar:
             self._building.start()
         self._say(text)
 
-    def begin(self, plan: Plan, jobs: Sequence[Job], outdated: int) -> None:
+    def begin(
+        self, plan: Plan, jobs: Sequence[Job], outdated: int, queued: Callable[[], int]
+    ) -> None:
         """Draw the bar."""
         self._building.stop()
-        self._counts = Counts(total=len(jobs))
+        self._counts = Counts(total=len(jobs), queued=queued)
         for line in preface(plan, jobs, outdated):
             self._say(line)
-        self._playing.add_task(self._label, total=len(jobs), counts="")
+        # As an object, so that each time the bar is drawn it says how it stands.
+        self._playing.add_task(self._label, total=len(jobs), counts=self._counts)
         self._playing.start()
 
     def attempt(self, attempt: Attempt) -> None:
         """Move the bar."""
         self._counts.add(attempt)
         (task,) = self._playing.task_ids
-        self._playing.update(task, completed=self._counts.done, counts=str(self._counts))
+        self._playing.update(task, completed=self._counts.done)
 
     def end(self, report: RunReport) -> None:
         """Remember the figures; the table comes in the bar's place."""

@@ -61,6 +61,8 @@ def _lines(report: RunReport) -> Iterator[Text]:
         f"(suite {report.suite_cpu_seconds:.1f}, sandboxes {usage.sandbox_cpu_seconds:.1f}, "
         f"verifiers {usage.verifier_cpu_seconds:.1f})"
     )
+    if usage.queue_seconds:
+        cost += f"; {usage.queue_seconds:.1f} s in the queue for a sandbox"
     if usage.model_calls:
         cost += (
             f"; {usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), "

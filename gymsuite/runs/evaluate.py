@@ -1,6 +1,6 @@
 """One evaluation from names to figures: load, plan, open everything, play, report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,8 +44,13 @@ class Watcher(Protocol):
         """A line of progress while images are built."""
         ...
 
-    def begin(self, plan: Plan, jobs: Sequence[Job], outdated: int) -> None:
-        """What is to be done; `outdated` rollouts are of tasks that have changed since."""
+    def begin(
+        self, plan: Plan, jobs: Sequence[Job], outdated: int, queued: Callable[[], int]
+    ) -> None:
+        """What is to be done; `outdated` rollouts are of tasks that have changed since.
+
+        `queued` says how many wait for their turn to open a sandbox.
+        """
         ...
 
     def attempt(self, attempt: Attempt) -> None:
@@ -84,10 +89,10 @@ async def evaluate(
         opened = await stack.enter_async_context(
             open_sandboxes(sandboxes, images if jobs else (), watcher.note)
         )
-        watcher.begin(plan, jobs, sum(run.ledger.is_outdated(job.slot) for job in jobs))
-        report = await _play(
-            run, plan, Runner(source, opened.open, request.concurrency), jobs, watcher
-        )
+        outdated = sum(run.ledger.is_outdated(job.slot) for job in jobs)
+        watcher.begin(plan, jobs, outdated, lambda: opened.counters().queued)
+        runner = Runner(source, opened.open, request.concurrency, lane=str(request.out))
+        report = await _play(run, plan, runner, jobs, watcher)
         run.directory.write_report(report)
         return report
 

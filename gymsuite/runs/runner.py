@@ -11,6 +11,7 @@ from gymsuite.errors import InfrastructureError
 from gymsuite.rollout import rollout
 from gymsuite.runs.plan import Slot
 from gymsuite.sandbox.protocol import OpenSandbox
+from gymsuite.sandbox.turns import lane
 from gymsuite.types import Rollout
 
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -50,11 +51,15 @@ class _Progress:
 
 @dataclass(frozen=True)
 class Runner:
-    """Who plays, in which sandboxes, and how many rollouts at once."""
+    """Who plays, in which sandboxes, and how many rollouts at once.
+
+    Where sandboxes queue, runs of different `lane`s take turns.
+    """
 
     source: AgentSource
     open_sandbox: OpenSandbox
     concurrency: int = 8
+    lane: str = ""
 
     async def play(self, jobs: Sequence[Job], record: Record) -> None:
         """Make all rollouts, handing over each attempt at once.
@@ -64,9 +69,10 @@ class Runner:
         """
         queue, progress = iter(jobs), _Progress()
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(self.concurrency, len(jobs))):
-                    group.create_task(self._work(queue, record, progress))
+            with lane(self.lane):
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self.concurrency, len(jobs))):
+                        group.create_task(self._work(queue, record, progress))
         except BaseExceptionGroup as group_error:
             raise first_cause(group_error) from group_error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError
+from gymsuite.sandbox.admission import Counters
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.sandbox.provider import open_provider
 from gymsuite.types import SandboxSpec, Task
@@ -26,10 +27,11 @@ class SandboxSource:
 
 @dataclass(frozen=True)
 class Sandboxes:
-    """How a run opens sandboxes. `provider` is "" where it needs none."""
+    """How a run opens sandboxes, and how many wait. `provider` is "" where it needs none."""
 
     provider: str
     open: OpenSandbox
+    counters: Callable[[], Counters] = Counters
 
 
 def images_of(environment: Environment, tasks: Iterable[Task]) -> set[str]:
@@ -51,7 +53,7 @@ async def open_sandboxes(
     ) as provider:
         for image in images:
             await provider.ensure(image)
-        yield Sandboxes(provider.name, provider.open)
+        yield Sandboxes(provider.name, provider.open, provider.counters)
 
 
 @asynccontextmanager

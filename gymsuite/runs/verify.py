@@ -18,6 +18,7 @@ from gymsuite.runs.log import StoreError, read_rollout, read_rows
 from gymsuite.runs.runner import first_cause
 from gymsuite.runs.sandboxes import Note, SandboxSource, images_of, open_sandboxes
 from gymsuite.sandbox.protocol import OpenSandbox
+from gymsuite.sandbox.turns import lane
 from gymsuite.types import Model, Rollout, Score, Task
 
 Outcome = Literal["agreed", "disagreed", "failed", "changed"]
@@ -92,7 +93,7 @@ async def verify_run(
     async with open_sandboxes(sandboxes, images, watcher.note) as opened:
         watcher.begin(len(stored))
         queue = iter(stored)
-        with _writable(path) as file:
+        with _writable(path) as file, lane(str(path)):
 
             async def work() -> None:
                 for item in queue:

@@ -4,10 +4,11 @@ import contextlib
 import difflib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gymsuite.errors import DefinitionError, SandboxError, UsageError
+from gymsuite.sandbox.admission import Admission, Counters
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.local import LocalHost, open_local
@@ -22,13 +23,15 @@ PROVIDERS = ("local", "local:debian", "docker")
 class Provider:
     """What makes sandboxes. `ensure` builds an image ahead of its first sandbox.
 
-    Both raise `DefinitionError` for an image that is wrong, and `SandboxError` for a machine that
-    cannot do it.
+    `counters` says how many sandboxes are open, and how many wait for their turn. `open` and
+    `ensure` raise `DefinitionError` for an image that is wrong, and `SandboxError` for a machine
+    that cannot do it.
     """
 
     name: str
     open: OpenSandbox
     ensure: Callable[[str], Awaitable[Image]]
+    counters: Callable[[], Counters] = Counters
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,29 @@ async def open_provider(
     image_roots: Sequence[Path],
     cache: Path,
     report: Report = lambda _: None,
+    admission: Admission | None = None,
 ) -> AsyncIterator[Provider]:
     """Open a provider of `PROVIDERS`; None takes `local`, or else `docker`.
 
     `docker:RUNTIME` runs containers in another of the Engine's runtimes, such as runsc or kata.
     Raises `SandboxError` that names the reason and the way out where it does not work here. There
     is no silent fall back to running commands without a sandbox.
+
+    Sandboxes wait for their turn where this machine cannot carry more of them at once. Give several
+    providers one `admission` where they share a machine, or `Admission.unlimited()`.
     """
     place = _Workplace(tuple(image_roots), cache, report)
+    admission = admission or Admission()
     async with AsyncExitStack() as stack:
         if name is None:
-            yield await _first_that_works(place, stack)
+            provider = await _first_that_works(place, stack)
         else:
-            yield await stack.enter_async_context(_by_name(name, place))
+            provider = await stack.enter_async_context(_by_name(name, place))
+        yield replace(
+            provider,
+            open=admission.gate(provider.open),
+            counters=lambda: admission.counters,
+        )
 
 
 def _by_name(name: str, place: _Workplace) -> AbstractAsyncContextManager[Provider]:

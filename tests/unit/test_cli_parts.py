@@ -38,6 +38,11 @@ def test_progress_tells_solved_failed_and_retried_apart() -> None:
         assert part in shown
 
 
+def test_progress_says_how_many_episodes_wait_for_a_sandbox() -> None:
+    assert "queued 936" in str(Counts(total=1000, queued=lambda: 936))
+    assert "queued" not in str(Counts(total=1000))
+
+
 def test_progress_says_so_too_while_nothing_is_finished() -> None:
     assert str(Counts(total=5)) == "solved 0  failed 0  0.0/s"
 
