@@ -35,8 +35,16 @@ enum {
     CALL_FSMOUNT = 432,
     CALL_FSPICK = 433,
     CALL_CLONE3 = 435,
+    CALL_PIDFD_GETFD = 438,
+    CALL_PROCESS_MADVISE = 440,
     CALL_MOUNT_SETATTR = 442,
+    CALL_QUOTACTL_FD = 443,
+    CALL_OPEN_TREE_ATTR = 467,
 };
+
+/* Personalities in which addresses are not random, or what can be read can be run. */
+#define WEAK_PERSONALITIES (0x0040000 | 0x0400000)
+#define ASK_PERSONALITY 0xffffffffu
 
 /* The lowest byte of clone's flags is a signal; there, a new time namespace cannot be asked for. */
 #define NAMESPACES                                                                                      \
@@ -53,6 +61,10 @@ enum {
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOAD(args[0]),                                   \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (flags), 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
 /* Other families, as AF_VSOCK, reach past the network namespace, or into rarely used parts of the kernel. */
+#define PERSONALITIES                                                                                   \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_personality, 0, 5), LOAD(args[0]),                          \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ASK_PERSONALITY, 2, 0),                                     \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, WEAK_PERSONALITIES, 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
 #define SOCKETS                                                                                         \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 7), LOAD(args[0]),                               \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 4, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 3, 0), \
@@ -81,6 +93,7 @@ void filter_install(void) {
         DENY(CALL_FSMOUNT),
         DENY(CALL_FSPICK),
         DENY(CALL_MOUNT_SETATTR),
+        DENY(CALL_OPEN_TREE_ATTR),
         DENY(SYS_setns),
         DENY(SYS_ptrace),
         DENY(SYS_process_vm_readv),
@@ -100,7 +113,36 @@ void filter_install(void) {
         DENY(SYS_finit_module),
         DENY(SYS_delete_module),
         DENY(SYS_open_by_handle_at),
+        DENY(SYS_name_to_handle_at),
         DENY(SYS_syslog),
+        DENY(CALL_PIDFD_GETFD),
+        DENY(CALL_PROCESS_MADVISE),
+        DENY(SYS_kcmp),
+        DENY(SYS_reboot),
+        DENY(SYS_swapon),
+        DENY(SYS_swapoff),
+        DENY(SYS_acct),
+        DENY(SYS_quotactl),
+        DENY(CALL_QUOTACTL_FD),
+        DENY(SYS_settimeofday),
+        DENY(SYS_clock_settime),
+        DENY(SYS_clock_adjtime),
+        DENY(SYS_vhangup),
+        DENY(SYS_chroot),
+#ifdef SYS_lookup_dcookie
+        DENY(SYS_lookup_dcookie),
+#endif
+#ifdef SYS_nfsservctl
+        DENY(SYS_nfsservctl),
+#endif
+#if defined(__x86_64__)
+        DENY(SYS_iopl),
+        DENY(SYS_ioperm),
+        DENY(SYS_uselib),
+        DENY(SYS_sysfs),
+        DENY(SYS_modify_ldt),
+#endif
+        PERSONALITIES,
         SOCKETS,
         DENY_FLAGS(SYS_unshare, NAMESPACES | TIME_NAMESPACE),
         DENY_FLAGS(SYS_clone, NAMESPACES),
