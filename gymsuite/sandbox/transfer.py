@@ -50,7 +50,7 @@ async def walk(channel: Channel, root: str, *, max_files: int = DEFAULT_TREE_FIL
             elif isinstance(record, Skipped):
                 skipped.append(record)
 
-    state = await _receive(channel, Request.WALK, root, (max_files, 0), take)
+    state = await receive(channel, Request.WALK, root, (max_files, 0), take)
     return Walk(tuple(entries[:max_files]), tuple(skipped), state is WalkState.DONE)
 
 
@@ -74,7 +74,7 @@ async def download(
 
     try:
         await in_thread(extraction.begin)
-        state = await _receive(channel, Request.PACK, source, (max_files, max_bytes), take)
+        state = await receive(channel, Request.PACK, source, (max_files, max_bytes), take)
         if state is WalkState.TOO_MANY:
             raise PathRefused(f"{source} has more than {max_files} members", retryable=False)
         if state is WalkState.TOO_LARGE:
@@ -106,12 +106,16 @@ async def make(channel: Channel, target: str, batch: bytes) -> None:
         Request.UNPACK, _text(target), batch, within=FILE_SECONDS, parse=archive.unpacked
     )
     if error:
-        raise refusal(f"cannot make {path} in {target}", error)
+        raise refusal(f"cannot make {path + ' in ' if path else ''}{target}", error)
 
 
-async def _receive(
+async def receive(
     channel: Channel, kind: Request, root: str, caps: tuple[int, int], take: Take
 ) -> WalkState:
+    """Walk or pack what lies below an absolute path, no more than so many files and bytes.
+
+    Raises `PathRefused` where that is no directory.
+    """
     files, size = max(0, min(caps[0], _MOST_FILES)), max(0, min(caps[1], _MOST_BYTES))
     request = b"".join((wire.number(files), wire.long_number(size), _text(root)))
     handle = 0

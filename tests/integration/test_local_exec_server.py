@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gymsuite import SandboxDead, SandboxError, SandboxSpec
+from gymsuite.errors import PathRefused
 from gymsuite.sandbox import binary
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Image
@@ -50,6 +51,14 @@ def text(value: bytes) -> bytes:
     return struct.pack("<I", len(value) + 1) + value + b"\0"
 
 
+def entries() -> bytes:
+    """One entry of each kind, for an UNPACK."""
+    kinds = (b"", struct.pack("<I", 4) + b"data", struct.pack("<I", 4) + b"more", text(b"f"), b"")
+    names = (b"d", b"d/f", b"d/f", b"l", b"d")
+    numbered = enumerate(zip(names, kinds, strict=True), start=1)
+    return b"".join(struct.pack("<BI", kind, 0o755) + text(n) + d for kind, (n, d) in numbered)
+
+
 def valid_frame(chance: random.Random) -> bytes:
     """One honest frame of any kind."""
     request = chance.randrange(1, 1 << 32)
@@ -69,6 +78,11 @@ def valid_frame(chance: random.Random) -> bytes:
             frame(request, 4, struct.pack("<I", 0o644) + text(b"/workspace/a/b") + b"data"),
             frame(request, 5, b""),
             frame(request, 6, b""),
+            frame(request, 7, struct.pack("<I", 1 << 20) + text(b"/workspace/link")),
+            frame(request, 16, struct.pack("<IQ", 1000, 0) + text(b"/workspace")),
+            frame(request, 17, struct.pack("<IQ", 100, 1 << 20) + text(b"/workspace/tree")),
+            frame(request, 18, text(b"/workspace/new") + entries()),
+            frame(request, 19, struct.pack("<I", chance.choice([request, 0]))),
         ]
     )
 
@@ -148,6 +162,16 @@ def test_frames_of_any_kind_end_the_server_in_order_or_are_answered(
         frame(1, 3, struct.pack("<I", 0xFFFFFFFF) + text(b"/etc/passwd")),
         frame(1, 4, struct.pack("<I", 0o644)),
         frame(1, 5, b"x"),
+        frame(1, 16, b""),
+        frame(1, 16, struct.pack("<IQ", 1, 1) + text(b"/") + b"x"),
+        frame(1, 17, struct.pack("<IQ", 1, 1) + b"/workspace"),
+        frame(1, 18, b""),
+        frame(1, 18, text(b"/workspace") + b"\1"),
+        frame(1, 18, text(b"/workspace") + struct.pack("<BI", 9, 0) + text(b"a")),
+        frame(1, 18, text(b"/workspace") + struct.pack("<BI", 2, 0) + text(b"a") + b"\1\0\0\0"),
+        frame(1, 18, text(b"/workspace") + struct.pack("<BI", 4, 0) + text(b"a") + b"\1\0\0\0x"),
+        frame(1, 19, b"abc"),
+        frame(1, 19, struct.pack("<IB", 1, 0)),
     ],
 )
 def test_a_malformed_request_ends_the_server_with_a_word(
@@ -182,8 +206,15 @@ def test_a_broken_request_kills_its_sandbox_and_not_the_caller(
 
 
 def test_a_full_day_of_a_server_touches_only_its_own_memory(
-    watched_host: LocalHost, local_image: Image
+    watched_host: LocalHost, local_image: Image, tmp_path: Path
 ) -> None:
+    tree = tmp_path / "tree"
+    (tree / "deep").mkdir(parents=True)
+    for number in range(300):
+        (tree / f"deep/{number}").write_bytes(bytes(number * 10))
+    (tree / "large").write_bytes(bytes(2_000_000))
+    (tree / "link").symlink_to("deep/1")
+
     async def main() -> list[Any]:
         async with open_local(watched_host, local_image, SPEC) as sandbox:
             assert isinstance(sandbox, LocalSandbox)
@@ -193,6 +224,15 @@ def test_a_full_day_of_a_server_touches_only_its_own_memory(
             assert await sandbox.read("a/none") is None
             with pytest.raises(SandboxError):
                 await sandbox.read("a/b/c", max_bytes=3)
+            await sandbox.upload(tree, "up")
+            await sandbox.download("up", tmp_path / "down")
+            await sandbox.exec(
+                "ln -s up at; chmod 0 up/deep; mkfifo up/fifo", timeout=PATIENCE
+            )
+            await sandbox.upload(tree, "at")
+            for place in ("up", "at", "absent", "plain.txt", "/proc"):
+                with pytest.raises(PathRefused):
+                    await sandbox.download(place, tmp_path / "other", max_files=3)
             flood = "seq 1 300000; seq 1 300000 >&2"
             results = await asyncio.gather(
                 *(

@@ -187,7 +187,7 @@ void serve_unpack(struct channel *channel, struct frame *frame) {
     struct place place = {.root = open_root(root), .parent = -1};
     /* Modes are made as they are asked for. */
     mode_t mask = umask(0);
-    const char *failed = place.root < 0 ? root : make_all(&place, frame);
+    const char *failed = place.root < 0 ? "" : make_all(&place, frame);
     int error = failed ? errno : 0;
     umask(mask);
     forget_parent(&place);
