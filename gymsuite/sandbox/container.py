@@ -6,14 +6,14 @@ The Engine makes and removes a container; all else goes through the exec server,
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
-from gymsuite.errors import SandboxError
 from gymsuite.sandbox.channel import Channel
-from gymsuite.sandbox.differences import below, differences
-from gymsuite.sandbox.dockerhost import DockerHost
+from gymsuite.sandbox.differences import Built, below, differences
 from gymsuite.sandbox.fleet import Fleet
+from gymsuite.sandbox.freezing import Contents
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.looking import changed, look
+from gymsuite.sandbox.looking import Look, changed, look
 from gymsuite.sandbox.places import disk_bytes, workdir
 from gymsuite.sandbox.prepared import Prepared, discard
 from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox
@@ -30,7 +30,7 @@ async def open_docker(fleet: Fleet, image: Image, spec: SandboxSpec) -> AsyncIte
     """
     prepared = await fleet.take(image, spec)
     try:
-        sandbox = DockerSandbox(fleet.host, prepared, image, spec)
+        sandbox = DockerSandbox(fleet, prepared, image, spec)
         end = asyncio.create_task(_end(prepared.channel, spec.lifetime_seconds))
         try:
             yield sandbox
@@ -49,12 +49,11 @@ async def _end(channel: Channel, lifetime_seconds: float) -> None:
 class DockerSandbox:
     """One container."""
 
-    def __init__(
-        self, host: DockerHost, prepared: Prepared, image: Image, spec: SandboxSpec
-    ) -> None:
+    def __init__(self, fleet: Fleet, prepared: Prepared, image: Image, spec: SandboxSpec) -> None:
         self.name = prepared.name
-        self._host = host
+        self._fleet = fleet
         self._prepared = prepared
+        self._below = fleet.freezer.contents(image.frozen)
         self._image = image
         self._spec = spec
         self._verbs = Verbs(prepared.channel, {**image.env, **spec.env}, workdir(image, spec))
@@ -69,10 +68,10 @@ class DockerSandbox:
     @property
     def description(self) -> Mapping[str, object]:
         """Provider, image, interpreter, and the limits that are really enforced."""
-        able = self._host.capabilities
+        able = self._fleet.host.capabilities
         cpus = min(self._spec.cpus, able.processors)
         return {
-            "provider": self._host.provider,
+            "provider": self._fleet.host.provider,
             "image": self._image.name,
             "digest": self._image.digest,
             "base": self._image.base,
@@ -88,17 +87,30 @@ class DockerSandbox:
         }
 
     async def changes(self, root: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> Changes:
-        """Say what differs from the image below `root`; paths are absolute, inside.
+        """Say what differs from the image that was built, below `root`; paths are absolute, inside.
 
-        Ends every process first.
+        What a snapshot of the sandbox that this one was opened from had changed is a change as
+        well. Ends every process first.
         """
         channel = self._verbs.channel
         await channel.kill_all()
         now = await look(channel, self._prepared.places)
         scope = below(self._image, self._verbs.inside(root), max_bytes)
-        paths = changed(self._prepared.look, now)
-        return await differences(self._image, paths, now, channel.state, scope)
+        paths = self._changed(now)
+        built = Built(self._image, self._prepared.listing)
+        return await differences(built, paths, now, channel.state, scope)
 
     async def snapshot(self) -> Image:
         """See `Sandbox.snapshot`."""
-        raise SandboxError("snapshot is not offered by this provider", retryable=False)
+        channel, places = self._verbs.channel, self._prepared.places
+        await channel.kill_all()
+        path, now = await self._fleet.freezer.freeze(channel, places)
+        held = frozenset(place.path for place in places)
+        built = self._below.built if self._below else self._image
+        contents = Contents(built, path, held, frozenset(self._changed(now)))
+        frozen = self._fleet.freezer.keep(contents)
+        return self._fleet.snapshots.add(replace(built, frozen=(frozen,)))
+
+    def _changed(self, now: Look) -> set[str]:
+        earlier = self._below.changed if self._below else frozenset[str]()
+        return changed(self._prepared.look, now) | earlier

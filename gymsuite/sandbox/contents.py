@@ -5,7 +5,7 @@ Owners are left out: all belongs to root, as in the rest of the image.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from gymsuite.errors import PathRefused, SandboxError
@@ -15,29 +15,40 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import Entry, walk
 from gymsuite.sandbox.places import Place
 
+Listing = Mapping[str, Entry]
+"""What an image has in some places, by absolute path, parents first."""
 
-def contents(image: Image, places: Sequence[Place]) -> Iterator[bytes]:
-    """Yield the entries to make below "/", in pieces of some size, parents first. Blocks."""
+
+def listing(image: Image, places: Sequence[Place]) -> Listing:
+    """Look at what an image has in some places. Blocks."""
+    found: dict[str, Entry] = {}
+    for place in places:
+        found |= walk(image.layers, place.path)
+    return found
+
+
+def outside(listed: Listing, places: Iterable[str]) -> Listing:
+    """Leave out what lies in some places."""
+    left_out = set(map(PurePosixPath, places))
+    return {
+        path: entry
+        for path, entry in listed.items()
+        if left_out.isdisjoint(PurePosixPath(path).parents)
+    }
+
+
+def contents(listed: Listing) -> Iterator[bytes]:
+    """Yield the entries to make below "/", in pieces of some size. Blocks."""
     batch = bytearray()
-    for entry in _entries(image, places):
-        batch += entry
-        if len(batch) >= BATCH_BYTES:
-            yield bytes(batch)
-            batch.clear()
-    if batch:
-        yield bytes(batch)
-
-
-def _entries(image: Image, places: Sequence[Place]) -> Iterator[bytes]:
-    roots = [PurePosixPath(place.path) for place in places]
     locked: list[bytes] = []
-    for root in roots:
-        inner = [other for other in roots if other != root and other.is_relative_to(root)]
-        for path, entry in walk(image.layers, str(root)):
-            if any(PurePosixPath(path).is_relative_to(other) for other in inner):
-                continue
-            yield from _made(path.lstrip("/"), entry, locked)
-    yield from reversed(locked)
+    for path, entry in listed.items():
+        for one in _made(path.lstrip("/"), entry, locked):
+            batch += one
+            if len(batch) >= BATCH_BYTES:
+                yield bytes(batch)
+                batch.clear()
+    # What nobody may write to is filled first.
+    yield bytes(batch) + b"".join(reversed(locked))
 
 
 def _made(path: str, entry: Entry, locked: list[bytes]) -> Iterator[bytes]:
@@ -48,7 +59,6 @@ def _made(path: str, entry: Entry, locked: list[bytes]) -> Iterator[bytes]:
     elif stat.S_ISDIR(mode):
         yield made(Kind.DIRECTORY, permissions | stat.S_IRWXU, path)
         if permissions & stat.S_IRWXU != stat.S_IRWXU:
-            # It is filled first.
             locked.append(made(Kind.MODE, permissions, path))
     elif stat.S_ISREG(mode):
         yield from _file(path, entry, permissions)

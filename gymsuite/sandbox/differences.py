@@ -13,8 +13,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox.contents import Listing
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.layers import before_state, lookup, resolve
+from gymsuite.sandbox.layers import entry_state, resolve
 from gymsuite.sandbox.looking import Look
 from gymsuite.sandbox.protocol import Change, Changes, FileState
 from gymsuite.sandbox.wire import Found
@@ -26,6 +27,13 @@ _MOST_ENTRIES = 100_000
 _ENTRY_BYTES = 256
 _READS_AT_ONCE = 32
 _READ_BYTES = 8 << 20
+
+
+class Built(NamedTuple):
+    """An image, and what it has in the places of a container."""
+
+    image: Image
+    listing: Listing
 
 
 class Scope(NamedTuple):
@@ -44,9 +52,9 @@ def below(image: Image, root: str, max_bytes: int) -> Scope:
 
 
 async def differences(
-    image: Image, paths: Iterable[str], now: Look, read: Reader, scope: Scope
+    built: Built, paths: Iterable[str], now: Look, read: Reader, scope: Scope
 ) -> Changes:
-    """Compare with the image what may differ, by absolute paths.
+    """Compare with the image that was built what may differ, by absolute paths.
 
     The scope bounds all contents together, with some bytes for each entry. No process but the exec
     server may be alive.
@@ -55,7 +63,7 @@ async def differences(
     wanted = sorted(path for path in paths if _concerns(path, start))
     if len(wanted) > _MOST_ENTRIES or not now.complete:
         return Changes((), (str(start),))
-    comparison = _Comparison(image, scope.max_bytes)
+    comparison = _Comparison(built, scope.max_bytes)
     comparison.omitted |= {_text(path) for path in now.skipped if _concerns(path, start)}
     for batch in _batches(wanted, now):
         await comparison.add(batch, now, read)
@@ -87,14 +95,14 @@ def _batches(paths: list[str], now: Look) -> Iterator[list[str]]:
 class _Comparison:
     """One comparison; `left` are the bytes that it may still return."""
 
-    image: Image
+    built: Built
     left: int
     changed: list[Change] = field(default_factory=list)
     omitted: set[str] = field(default_factory=set)
 
     async def add(self, paths: list[str], now: Look, read: Reader) -> None:
         """Compare some paths."""
-        sizes = await asyncio.to_thread(lambda: [self._size(path, now) for path in paths])
+        sizes = [self._size(path, now) for path in paths]
         known = [
             path for path, size in zip(paths, sizes, strict=True) if self._is_file(path, size, now)
         ]
@@ -121,7 +129,7 @@ class _Comparison:
         return self._before_size(path) + after + _ENTRY_BYTES
 
     def _before_size(self, path: str) -> int:
-        entry = lookup(self.image.layers, path)
+        entry = self.built.listing.get(path)
         return entry.status.st_size if entry else 0
 
     def _compare(self, path: str, found: Found | None) -> None:
@@ -134,7 +142,8 @@ class _Comparison:
         if size > self.left:
             self.omitted.add(path)
             return
-        before = before_state(self.image, path, max_bytes=before_size)
+        there = self.built.listing.get(path)
+        before = entry_state(self.built.image, path, there, max_bytes=before_size)
         if before != after:
             self.left -= size
             self.changed.append(Change(path, before, after))

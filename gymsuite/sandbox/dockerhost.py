@@ -3,22 +3,25 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gymsuite.errors import SandboxError, UsageError
 from gymsuite.sandbox import binary, docker
+from gymsuite.sandbox.contents import Listing, listing
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.engine import Capabilities
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.locks import exclusive
+from gymsuite.sandbox.places import Place
 from gymsuite.sandbox.reaper import IMAGE_PREFIX, reap
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.tarball import tar_stream
 
 _STARTS_PER_PROCESSOR = 2
+_LISTINGS = 16
 
 
 @dataclass
@@ -33,6 +36,7 @@ class DockerHost:
     report: Report
     starts: asyncio.Semaphore
     imported: set[str] = field(default_factory=set)
+    listings: dict[tuple[str, tuple[str, ...]], Listing] = field(default_factory=dict)
 
     @classmethod
     @asynccontextmanager
@@ -77,6 +81,15 @@ class DockerHost:
                     self.report(f"{image.name}: importing into Docker")
                     await self.engine.import_image(tag, tar_stream(image.layers))
         self.imported.add(tag)
+
+    async def listing(self, image: Image, places: Sequence[Place]) -> Listing:
+        """Look at what an image has in some places, or remember it."""
+        key = image.digest, tuple(place.path for place in places)
+        if key not in self.listings:
+            while len(self.listings) >= _LISTINGS:
+                self.listings.pop(next(iter(self.listings)))
+            self.listings[key] = await asyncio.to_thread(listing, image, places)
+        return self.listings[key]
 
     async def restore(self, image: Image) -> None:
         """Have an image in the Engine again, which somebody removed from there."""

@@ -77,7 +77,13 @@ def before_state(image: Image, path: str, *, max_bytes: int) -> FileState | None
 
     Raises `SandboxError` for a file of more than `max_bytes`.
     """
-    entry = lookup(image.layers, path)
+    return entry_state(image, path, lookup(image.layers, path), max_bytes=max_bytes)
+
+
+def entry_state(
+    image: Image, path: str, entry: Entry | None, *, max_bytes: int
+) -> FileState | None:
+    """As `before_state`, of what was found there."""
     if entry is None:
         return None
     mode = entry.status.st_mode

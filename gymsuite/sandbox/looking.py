@@ -18,7 +18,7 @@ from gymsuite.sandbox.places import Place
 # Times are those of the last tick of a clock, a hundred a second at least.
 _TICK_SECONDS = 0.011
 # Beside what the inodes of a place allow: another name of a file needs no inode.
-_MOST_NAMES = 100_000
+MOST_NAMES = 100_000
 
 
 class Look(NamedTuple):
@@ -35,7 +35,7 @@ async def look(channel: Channel, places: Sequence[Place]) -> Look:
     skipped: set[str] = set()
     complete = True
     for place in places:
-        found = await transfer.walk(channel, place.path, max_files=place.inodes + _MOST_NAMES)
+        found = await transfer.walk(channel, place.path, max_files=place.inodes + MOST_NAMES)
         entries |= {f"{place.path}/{entry.path}": entry for entry in found.entries}
         skipped |= {f"{place.path}/{one.path}".rstrip("/") for one in found.skipped}
         complete = complete and found.complete

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -10,10 +11,11 @@ from gymsuite.sandbox import transfer
 from gymsuite.sandbox.archive import Kind, made
 from gymsuite.sandbox.attach import AttachStream
 from gymsuite.sandbox.channel import Channel
-from gymsuite.sandbox.contents import contents, does_not_fit
+from gymsuite.sandbox.contents import Listing, contents, does_not_fit, outside
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
 from gymsuite.sandbox.engine import ImageMissing, NameTaken, Started, Wish
+from gymsuite.sandbox.freezing import Contents
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import resolve
 from gymsuite.sandbox.looking import Look, first_look
@@ -36,15 +38,40 @@ class Prepared(NamedTuple):
     name: str
     channel: Channel
     places: tuple[Place, ...]
+    listing: Listing
     look: Look
 
 
-async def prepare(host: DockerHost, image: Image, spec: SandboxSpec, purpose: str) -> Prepared:
+class Start(NamedTuple):
+    """What a container starts from: an image of the Engine's, and maybe a snapshot's contents."""
+
+    image: Image
+    contents: Contents | None
+
+    def batches(self, listed: Listing, places: Sequence[Place]) -> Iterator[bytes]:
+        """Yield the entries to make below "/". Blocks. Raises `SandboxError`."""
+        if self.contents is None:
+            yield from contents(listed)
+            return
+        missing = self.contents.places - {place.path for place in places}
+        if missing:
+            raise SandboxError(
+                f"a snapshot of {self.image.name!r} holds {', '.join(sorted(missing))}, where this"
+                " sandbox cannot be written to; open it with the workdir that it was taken with",
+                retryable=False,
+            )
+        yield from contents(outside(listed, self.contents.places))
+        yield from self.contents.batches()
+
+
+async def prepare(host: DockerHost, start: Start, spec: SandboxSpec, purpose: str) -> Prepared:
     """Make a container of an image that was ensured; whoever gets it discards it.
 
     `purpose` is what its name begins with. Raises `SandboxError`.
     """
+    image = start.image
     image.check_architecture()
+    image.check_user()
     try:
         where = places(image, spec)
     except ValueError as error:
@@ -62,7 +89,7 @@ async def prepare(host: DockerHost, image: Image, spec: SandboxSpec, purpose: st
     )
     for tries_left in reversed(range(_TRIES)):
         try:
-            return await _prepare(host, image, spec, wish._replace(name=new_name(purpose)))
+            return await _prepare(host, start, spec, wish._replace(name=new_name(purpose)))
         except ImageMissing:
             if not tries_left:
                 raise
@@ -87,15 +114,16 @@ async def discard(engine: Engine, prepared: Prepared) -> None:
         await remove(engine, prepared.id)
 
 
-async def _prepare(host: DockerHost, image: Image, spec: SandboxSpec, wish: Wish) -> Prepared:
+async def _prepare(host: DockerHost, start: Start, spec: SandboxSpec, wish: Wish) -> Prepared:
     try:
         async with host.starts:
             started = await host.engine.start(wish)
-            channel = await _connect(image, started)
+            channel = await _connect(start.image, started)
         try:
-            await _fill(channel, image, spec, wish.places)
+            listed = await host.listing(start.image, wish.places)
+            await _fill(channel, spec, start.image, start.batches(listed, wish.places))
             seen = await first_look(channel, wish.places)
-            return Prepared(started.id, wish.name, channel, wish.places, seen)
+            return Prepared(started.id, wish.name, channel, wish.places, listed, seen)
         except BaseException:
             await finish(channel.close())
             raise
@@ -125,21 +153,29 @@ async def _connect(image: Image, started: Started) -> Channel:
 
 
 async def _fill(
-    channel: Channel, image: Image, spec: SandboxSpec, where: tuple[Place, ...]
+    channel: Channel, spec: SandboxSpec, image: Image, batches: Iterator[bytes]
 ) -> None:
     """Put into the places what the image has there, and make the workdir where it has none."""
-    batches = contents(image, where)
-    start = PurePosixPath(resolve(image.layers, workdir(image, spec)))
-    parents = [str(path.relative_to("/")) for path in reversed((start, *start.parents[:-1]))]
+    missing = _missing(resolve(image.layers, workdir(image, spec)), places(image, spec))
     try:
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
             await transfer.make(channel, "/", batch)
-        missing = b"".join(made(Kind.DIRECTORY, 0o755, path) for path in parents)
         await transfer.make(channel, "/", missing)
     except PathRefused as error:
         raise does_not_fit(image, error) from error
     except OSError as error:
         raise SandboxError(f"cannot read image {image.name!r}: {error}") from error
+
+
+def _missing(workdir: str, where: Sequence[Place]) -> bytes:
+    """The entries that make a workdir and its parents, those that are in some place."""
+    start = PurePosixPath(workdir)
+    roots = {PurePosixPath(place.path) for place in where}
+    return b"".join(
+        made(Kind.DIRECTORY, 0o755, str(path.relative_to("/")))
+        for path in reversed((start, *start.parents))
+        if not roots.isdisjoint(path.parents)
+    )
 
 
 async def _quietly(engine: Engine, name: str) -> None:

@@ -127,6 +127,9 @@ async def _docker(runtime: str, place: _Workplace) -> AsyncIterator[Provider]:
         async with Fleet.connect(images.store, place.report, runtime=runtime) as fleet:
 
             async def ensure(image: str) -> Image:
+                snapshot = fleet.snapshots.find(image)
+                if snapshot is not None:
+                    return snapshot
                 built = await images.ensure(image, base="debian")
                 if built.base == "host":
                     raise DefinitionError(

@@ -29,6 +29,7 @@ class Kind(NamedTuple):
     """What two sandboxes have in common that one container can serve."""
 
     digest: str
+    frozen: str
     workdir: str
     cpus: float
     memory_bytes: int
@@ -42,6 +43,7 @@ def kind_of(image: Image, spec: SandboxSpec) -> Kind:
     """Say which containers can serve as a sandbox."""
     return Kind(
         image.digest,
+        image.frozen[-1].key if image.frozen else "",
         workdir(image, spec),
         spec.cpus,
         spec.memory_bytes,
@@ -123,6 +125,10 @@ class Warm:
         finally:
             self._coming.remove(kind)
         self._ready.append(one)
+        # A task of its own, which does not hold the image: it may be the last that does.
+        self._run(self._expire(one))
+
+    async def _expire(self, one: tuple[Kind, Prepared]) -> None:
         await asyncio.sleep(self.idle_seconds)
         if one in self._ready:
             self._ready.remove(one)
