@@ -79,7 +79,7 @@ def piece(payload: memoryview) -> Piece:
     """Read one reply of a walk. Raises `MalformedError`."""
     try:
         state, error, handle = _PIECE.unpack_from(payload)
-        return Piece(WalkState(state), error, handle, _records(payload))
+        return Piece(WalkState(state), wire.checked_errno(error), handle, _records(payload))
     except (struct.error, ValueError) as reason:
         raise MalformedError(f"a piece of a directory that cannot be read: {reason}") from reason
 
@@ -88,7 +88,8 @@ def unpacked(payload: memoryview) -> tuple[int, str]:
     """Read the reply to entries: an errno, 0 when all were made, and the path that failed."""
     if len(payload) < wire.LENGTH.size:
         raise MalformedError(f"a reply of {len(payload)} bytes to entries")
-    return wire.LENGTH.unpack_from(payload)[0], _text(payload[wire.LENGTH.size :])
+    error = wire.checked_errno(*wire.LENGTH.unpack_from(payload))
+    return error, _text(payload[wire.LENGTH.size :])
 
 
 def made(kind: Kind, mode: int, path: str, data: bytes | None = None) -> bytes:
@@ -118,7 +119,8 @@ def _records(payload: memoryview) -> list[Record]:
         elif kind == _IS_SKIPPED:
             _, error, length = _SKIPPED.unpack_from(payload, at)
             at += _SKIPPED.size + length
-            records.append(Skipped(_text(payload[at - length : at]), error))
+            path = _text(payload[at - length : at])
+            records.append(Skipped(path, wire.checked_errno(error)))
         else:
             raise ValueError(f"a record of type {kind}")
     if at != end:

@@ -27,6 +27,7 @@ _EXEC_REPLY = struct.Struct("<iBQQI")
 _READ_REPLY = struct.Struct("<BI")
 _STATE_REPLY = struct.Struct("<BII")
 _STATS_REPLY = struct.Struct("<QQ")
+_MOST_ERRNO = 4095
 _TIMED_OUT, _TRUNCATED = 1, 2
 
 
@@ -153,6 +154,13 @@ def _unpack(form: struct.Struct, payload: memoryview, *, exact: bool) -> tuple[i
     return form.unpack_from(payload)
 
 
+def checked_errno(error: int) -> int:
+    """An errno as the kernel has them."""
+    if error > _MOST_ERRNO:
+        raise MalformedError(f"an errno of {error}")
+    return error
+
+
 def hello_version(reply: Reply) -> int:
     """The protocol version of the greeting."""
     if reply.kind or reply.request:
@@ -182,7 +190,7 @@ def read_result(payload: memoryview) -> tuple[ReadStatus, int, bytes]:
     status, error = _unpack(_READ_REPLY, payload, exact=False)
     if status not in list(ReadStatus):
         raise MalformedError(f"a read that ended as {status}")
-    return ReadStatus(status), error, bytes(payload[_READ_REPLY.size :])
+    return ReadStatus(status), checked_errno(error), bytes(payload[_READ_REPLY.size :])
 
 
 def state_result(payload: memoryview) -> Found:
@@ -194,7 +202,7 @@ def state_result(payload: memoryview) -> Found:
 
 def errno_result(payload: memoryview) -> int:
     """A write's errno, 0 when it worked."""
-    return _unpack(LENGTH, payload, exact=True)[0]
+    return checked_errno(_unpack(LENGTH, payload, exact=True)[0])
 
 
 def stats_result(payload: memoryview) -> SandboxStats:
