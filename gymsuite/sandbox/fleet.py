@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.dockerhost import DockerHost
-from gymsuite.sandbox.freezing import Freezer
+from gymsuite.sandbox.freezing import FROZEN, Freezer
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.prepared import Prepared, Start, discard, new_name, prepare
-from gymsuite.sandbox.reaper import FROZEN, WARM
+from gymsuite.sandbox.reaper import WARM
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.snapshots import Snapshots
 from gymsuite.sandbox.store import Report, Store

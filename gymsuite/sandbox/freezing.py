@@ -25,6 +25,9 @@ from gymsuite.sandbox.scratch import Scratches, remove_stale
 from gymsuite.sandbox.threads import in_thread
 from gymsuite.sandbox.wire import Request
 
+FROZEN = "frozen"
+"""Where in the cache snapshots lie, a directory for each owner."""
+
 _LENGTH = struct.Struct("<I")
 _NAME_BYTES = 4096
 

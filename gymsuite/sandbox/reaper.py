@@ -11,8 +11,6 @@ from gymsuite.sandbox.owner import is_gone, this_process
 OWNER_LABEL = "gymsuite.owner"
 DEADLINE_LABEL = "gymsuite.deadline"
 IMAGE_PREFIX = "gymsuite/"
-FROZEN = "frozen"
-"""Where in the cache snapshots of containers lie, a directory for each owner."""
 WARM = "warm"
 """What the names of containers begin with that wait for their first user."""
 
