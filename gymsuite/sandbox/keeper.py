@@ -13,96 +13,30 @@ import socket
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
-from gymsuite.errors import SandboxDead, SandboxError
+from gymsuite.errors import SandboxError
+from gymsuite.sandbox.box import END_SECONDS, Box, message, unsendable
 
 START_SECONDS = 30.0
-END_SECONDS = 10.0
 _ANSWER_BYTES = 4096
 _ERROR_BYTES = 4000
-_GONE = "the sandbox is lost: the keeper of this process's sandboxes is gone"
-
-
-class Answer(NamedTuple):
-    """What the keeper said, and a descriptor where it sent one, which whoever asked closes."""
-
-    words: tuple[str, ...]
-    descriptor: int | None
-
-
-class Box:
-    """A place at the keeper for one sandbox: one request at a time, each with a deadline."""
-
-    def __init__(self, control: socket.socket, keeper: str) -> None:
-        control.setblocking(False)
-        self._control = control
-        self._numbers = count(1)
-        self.keeper = keeper
-
-    async def ask(self, *words: str, descriptors: Sequence[int] = (), within: float) -> Answer:
-        """Send a request and return its answer.
-
-        Raises `SandboxDead` when the keeper is gone, and `SandboxError` when it refuses or is mute.
-        """
-        number = str(next(self._numbers))
-        try:
-            socket.send_fds(self._control, [_message(number, *words)], list(descriptors))
-        except OSError as error:
-            raise _unsendable(error) from error
-        try:
-            async with asyncio.timeout(within):
-                while True:
-                    answer = await self._answer()
-                    if answer.words[0] == number:
-                        break
-                    # Whoever asked for it had been cancelled.
-                    _close(answer.descriptor)
-        except TimeoutError:
-            message = f"the keeper did not answer to {words[0]!r} in {within:g} seconds"
-            raise SandboxError(message) from None
-        if answer.words[1] != "ok":
-            _close(answer.descriptor)
-            raise SandboxError(" ".join(answer.words[2:]))
-        return Answer(answer.words[2:], answer.descriptor)
-
-    async def _answer(self) -> Answer:
-        while True:
-            try:
-                data, descriptors, _, _ = socket.recv_fds(
-                    self._control, _ANSWER_BYTES, 1, socket.MSG_CMSG_CLOEXEC
-                )
-            except BlockingIOError:
-                await _readable(self._control)
-                continue
-            except OSError as error:
-                raise SandboxDead(_GONE) from error
-            if not data:
-                raise SandboxDead(_GONE)
-            words = tuple(data.decode(errors="replace").split(" "))
-            return Answer(words, descriptors[0] if descriptors else None)
-
-    async def end(self) -> None:
-        """See everything of the sandbox gone: processes, what it wrote, its cgroups. Call once."""
-        try:
-            # A keeper that is gone or stands still cannot do more than has been done.
-            with suppress(SandboxError):
-                _close((await self.ask("end", within=END_SECONDS)).descriptor)
-        finally:
-            self._control.close()
 
 
 class Keeper:
     """A running keeper, of the process that started it and of no other.
 
-    `token` tells it from those before and after it.
+    `token` tells it from those before and after it, and `groups` are its cgroups.
     """
 
     def __init__(
-        self, process: "subprocess.Popen[bytes]", main: socket.socket, errors: int
+        self,
+        process: "subprocess.Popen[bytes]",
+        main: socket.socket,
+        errors: int,
+        groups: Sequence[Path],
     ) -> None:
+        self.groups = tuple(groups)
         self.token = secrets.token_hex(8)
         self._process = process
         self._main = main
@@ -130,7 +64,7 @@ class Keeper:
                 ours.close()
                 os.close(errors)
                 raise SandboxError(f"cannot start {server}: {error}", retryable=False) from error
-        keeper = cls(process, ours, errors)
+        keeper = cls(process, ours, errors, groups)
         keeper._greet()
         return keeper
 
@@ -169,7 +103,7 @@ class Keeper:
             try:
                 async with asyncio.timeout(END_SECONDS):
                     while not self._send(  # noqa: ASYNC110 - it tells nobody of room
-                        _message("box"), [theirs.fileno()]
+                        message("box"), [theirs.fileno()]
                     ):
                         # Only a keeper with hundreds of places to make has no room for one more.
                         await asyncio.sleep(0.005)
@@ -182,7 +116,7 @@ class Keeper:
         """Give up what was frozen; called by a finalizer, so it neither waits nor raises."""
         self._released.append(key)
         with suppress(OSError, SandboxError):
-            while self._released and self._send(_message("release", self._released[-1]), []):
+            while self._released and self._send(message("release", self._released[-1]), []):
                 self._released.pop()
 
     def _send(self, message: bytes, descriptors: list[int]) -> bool:
@@ -191,7 +125,7 @@ class Keeper:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise _unsendable(error) from error
+            raise unsendable(error) from error
         return True
 
     def close(self) -> None:
@@ -213,33 +147,3 @@ def last_words(errors: int) -> str:
     size = os.fstat(errors).st_size
     data = os.pread(errors, _ERROR_BYTES, max(0, size - _ERROR_BYTES))
     return data.decode(errors="replace").strip()
-
-
-def _message(*words: str) -> bytes:
-    return b"".join(os.fsencode(word) + b"\0" for word in words)
-
-
-def _unsendable(error: OSError) -> SandboxError:
-    if isinstance(error, BrokenPipeError | ConnectionResetError):
-        return SandboxDead(_GONE)
-    return SandboxError(f"cannot ask the keeper: {error}")
-
-
-def _close(descriptor: int | None) -> None:
-    if descriptor is not None:
-        os.close(descriptor)
-
-
-async def _readable(sock: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    loop.add_reader(sock, _settle, ready)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(sock)
-
-
-def _settle(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

@@ -19,7 +19,6 @@ class Keepers:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._keeper: Keeper | None = None
-        self._groups: tuple[Path, ...] = ()
         self._numbers = count()
 
     def current(self) -> Keeper:
@@ -33,7 +32,6 @@ class Keepers:
                 self._end()
                 groups = self._cgroups.names(next(self._numbers))
                 self._keeper = Keeper.start(self._server, *self._ids, groups)
-                self._groups = groups
             return self._keeper
 
     def close(self) -> None:
@@ -47,4 +45,4 @@ class Keepers:
             keeper, self._keeper = self._keeper, None
             keeper.close()
             # One that was killed has left its cgroups.
-            self._cgroups.remove(self._groups)
+            self._cgroups.remove(keeper.groups)

@@ -9,6 +9,7 @@ from gymsuite.sandbox.image import Frozen
 from gymsuite.types import SandboxSpec
 
 _EVENT_DESCRIPTORS = {"memory": 10, "pids": 11}
+_SHM_BYTES = 64 << 20
 _LEAST_BYTES = 1 << 20
 _LEAST_INODES = 256
 _OVERLAY_INODES = 5
@@ -32,6 +33,11 @@ class Quota:
         """What a specification asks for."""
         disk = min(spec.disk_bytes, spec.memory_bytes // 2)
         return cls(spec.pids, spec.cpus, spec.memory_bytes, disk, spec.inodes)
+
+    @property
+    def shm_bytes(self) -> int:
+        """What /dev/shm may hold: files fill at most five eighths of the memory, or nothing ran."""
+        return min(_SHM_BYTES, (self.memory_bytes or _SHM_BYTES * 8) // 8)
 
     def room(self, frozen: Iterable[Frozen]) -> tuple[int, int]:
         """Bytes and inodes that are left above what was frozen; 0 is no limit."""

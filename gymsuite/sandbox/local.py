@@ -12,7 +12,7 @@ from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.overlay import difference, remove_mount_points
 from gymsuite.sandbox.place import Place
-from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox
+from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox, SandboxStats
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.resolver import network_binds
 from gymsuite.sandbox.running import Running, running
@@ -34,11 +34,13 @@ _BUILD_QUOTA = Quota(pids=4096)
 async def open_local(host: LocalHost, image: Image, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
     """Open a fresh sandbox, and remove it on exit. Raises `SandboxError`."""
     image.check_architecture()
+    image.check_user()
     place = Place(
         image=image,
         env={**_ENV, **image.env, **spec.env},
         workdir=spec.workdir if "workdir" in spec.model_fields_set else image.workdir,
         quota=Quota.of(spec),
+        lifetime_seconds=spec.lifetime_seconds,
     )
     async with running(host, place) as sandbox:
         yield LocalSandbox(sandbox)
@@ -81,7 +83,6 @@ class LocalSandbox:
         self.write = self._verbs.write
         self.upload = self._verbs.upload
         self.download = self._verbs.download
-        self.stats = self._verbs.stats
 
     @property
     def description(self) -> Mapping[str, object]:
@@ -112,6 +113,17 @@ class LocalSandbox:
                 os.close(upper)
 
         return await asyncio.to_thread(read)
+
+    async def stats(self) -> SandboxStats:
+        """What the sandbox has used so far, also what no command of its own used."""
+        commands = await self._verbs.stats()
+        usage = self._running.usage()
+        return SandboxStats(
+            cpu_seconds=commands.cpu_seconds if usage.cpu_seconds is None else usage.cpu_seconds,
+            peak_memory_bytes=usage.peak_memory_bytes or commands.peak_memory_bytes,
+            disk_bytes=await self._running.disk_bytes(),
+            oom_kills=usage.oom_kills,
+        )
 
     async def snapshot(self) -> Image:
         """See `Sandbox.snapshot`."""

@@ -6,14 +6,13 @@ inside would otherwise be root to the host's files.
 
 import asyncio
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox import binary, bubblewrap, hierarchies
-from gymsuite.sandbox.bubblewrap import Bubblewrap, Mounts, Wish
+from gymsuite.sandbox.bubblewrap import Bubblewrap, Masks, Mounts, Wish
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.keeper import Keeper
 from gymsuite.sandbox.keepers import Keepers
@@ -26,16 +25,6 @@ UNPRIVILEGED = 59_847
 """Whom sandboxes and layers belong to when root starts them: a number that no account has."""
 
 _TRIAL_SECONDS = 30.0
-_MASKED = (
-    "kcore",
-    "keys",
-    "key-users",
-    "kallsyms",
-    "timer_list",
-    "sched_debug",
-    "latency_stats",
-    "config.gz",
-)
 _HOW = (
     "The local provider needs unprivileged user namespaces (user.max_user_namespaces above 0, not"
     " restricted by AppArmor, and in a container a seccomp profile that allows them, as"
@@ -60,6 +49,7 @@ class LocalHost:
     flat: bool
     cgroups: Cgroups
     keepers: Keepers
+    masks: Masks
     scratches: Scratches
     snapshots: Snapshots
 
@@ -82,7 +72,8 @@ class LocalHost:
         keepers = Keepers(server, uid, gid, cgroups)
         host = cls(
             bwrap, server, uid, gid, drops=drops, flat=True,
-            cgroups=cgroups, keepers=keepers, scratches=scratches, snapshots=Snapshots(),
+            cgroups=cgroups, keepers=keepers, masks=Masks.find(), scratches=scratches,
+            snapshots=Snapshots(),
         )  # fmt: skip
         try:
             complaint = ""
@@ -118,13 +109,11 @@ class LocalHost:
                 os.chown(path, self.uid, self.gid)
         return directory
 
-    def run(
-        self, stage: Stage, mounts: Mounts, *, network: bool, serve: Sequence[str]
-    ) -> list[str]:
+    def run(self, stage: Stage, mounts: Mounts, wish: Wish) -> list[str]:
         """Write the words that make bubblewrap of a sandbox's first process."""
         program, home = self.bwrap.program, self.bwrap.home
         command = f"{stage.host(home)}/{program.relative_to(home)}"
-        arguments = bubblewrap.arguments(mounts, Wish(network, serve, self.flat))
+        arguments = bubblewrap.arguments(mounts, wish, flat=self.flat, masks=self.masks)
         return [*stage.words, "run", command, *arguments]
 
 
@@ -143,7 +132,7 @@ async def _try(host: LocalHost, layer: Path) -> str:
     except SandboxError as error:
         return str(error)
     try:
-        run = host.run(stage, mounts, network=False, serve=("0",))
+        run = host.run(stage, mounts, Wish(network=False, serve=("0",), shm_bytes=1 << 20))
         resident = await Resident.start(box, ["upper", key, "1m", "0", "--", *run])
         stream = await resident.connect()
         try:

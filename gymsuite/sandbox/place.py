@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymsuite.sandbox.bubblewrap import Mounts
+from gymsuite.sandbox.bubblewrap import Mounts, Wish
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.limits import Enforcement, Quota
 from gymsuite.sandbox.localhost import LocalHost
@@ -26,6 +26,7 @@ class Place:
     network: bool = False
     extra_binds: tuple[tuple[Path, str], ...] = ()
     scratch: Path | None = None
+    lifetime_seconds: float | None = None
 
     @property
     def binds(self) -> tuple[tuple[Path, str], ...]:
@@ -64,5 +65,6 @@ def words(host: LocalHost, place: Place, key: str) -> list[str]:
         workdir=place.workdir,
         hides=place.image.hides,
     )
-    run = host.run(stage, mounts, network=place.network, serve=enforcement.server())
+    wish = Wish(place.network, enforcement.server(), place.quota.shm_bytes)
+    run = host.run(stage, mounts, wish)
     return [*upper, *enforcement.settings(), "--", *enforcement.own(), *run]

@@ -6,7 +6,8 @@ import socket
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 
-from gymsuite.sandbox.keeper import START_SECONDS, Box, last_words
+from gymsuite.sandbox.box import Box
+from gymsuite.sandbox.keeper import START_SECONDS, last_words
 
 _BUFFER_BYTES = 1 << 20
 

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from gymsuite.errors import SandboxDead, SandboxError
+from gymsuite.sandbox.box import Answer, Box
+from gymsuite.sandbox.cgroups import Usage
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.image import Frozen, Image
-from gymsuite.sandbox.keeper import Answer, Box, Keeper
+from gymsuite.sandbox.keeper import Keeper
 from gymsuite.sandbox.limits import Enforcement
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.place import Place, words
@@ -68,6 +70,30 @@ class Running:
         """Open the directory of what it changed since it last started, as overlayfs keeps it."""
         return _descriptor(await self.box.ask("upper", within=_ASK_SECONDS))
 
+    def usage(self) -> Usage:
+        """What its cgroups counted."""
+        return self.host.cgroups.usage(self.keeper.groups, self.resident.group)
+
+    async def disk_bytes(self) -> int:
+        """How much it has written that differs from the image that was built."""
+        upper = await self.upper()
+        try:
+            own = _used_bytes(os.fstatvfs(upper))
+        finally:
+            os.close(upper)
+        return own + sum(frozen.size_bytes for frozen in self.place.image.frozen)
+
+    async def expire(self) -> None:
+        """End it when its lifetime is over."""
+        seconds = self.place.lifetime_seconds
+        if seconds is None:
+            return
+        await asyncio.sleep(seconds)
+        async with self._turn:
+            await self.channel.close(f"was ended: its lifetime of {seconds:g} seconds is over")
+            with suppress(SandboxError):
+                await self.box.ask("stop", within=_ASK_SECONDS)
+
     async def snapshot(self) -> Image:
         """End its processes, freeze what it changed, and start it again above that."""
         async with self._turn:
@@ -95,7 +121,7 @@ class Running:
             key=self.key,
             keeper=self.keeper.token,
             descriptor=descriptor,
-            size_bytes=(used.f_blocks - used.f_bfree) * used.f_frsize,
+            size_bytes=_used_bytes(used),
             inodes=used.f_files - used.f_ffree,
         )
         weakref.finalize(frozen, _release, self.keeper, self.key, descriptor, os.getpid())
@@ -119,9 +145,11 @@ async def running(host: LocalHost, place: Place) -> AsyncIterator[Running]:
         key = secrets.token_hex(8)
         resident, channel = await _start(host, box, place, key)
         sandbox = Running(host, keeper, box, place, key, resident, channel)
+        expiry = asyncio.create_task(sandbox.expire())
         try:
             yield sandbox
         finally:
+            expiry.cancel()
             await sandbox.end()
     finally:
         await finish(box.end())
@@ -154,6 +182,10 @@ def _check_kept(image: Image, keeper: Keeper) -> None:
             f"{image.name} is lost: the keeper that had it is gone, or is another process's",
             retryable=False,
         )
+
+
+def _used_bytes(status: os.statvfs_result) -> int:
+    return (status.f_blocks - status.f_bfree) * status.f_frsize
 
 
 def _descriptor(answer: Answer) -> int:

@@ -130,6 +130,9 @@ def test_a_snapshot_is_gone_with_its_last_image_and_not_before(
     local_host: LocalHost, local_image: Image
 ) -> None:
     async def main() -> None:
+        gc.collect()
+        async with open_local(local_host, local_image, SPEC):
+            pass
         descriptors = open_descriptors()
         before = kept(local_host)
         async with snapshot_of(local_host, local_image, "echo ready > prepared") as image:
