@@ -35,7 +35,7 @@ from .row import Row, row_of
 
 SAMPLE = (
     "toolz-1", "toolz-4", "toolz-6", "tabulate-1", "tabulate-2", "boltons-1", "inflect-1",
-    "mistune-1",
+    "boltons-2",
 )  # fmt: skip
 
 # freezegun would bring a second copy of python-dateutil along.

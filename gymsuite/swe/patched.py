@@ -27,6 +27,7 @@ class Patched(NamedTuple):
 
 async def bring_in(sandbox: Sandbox, row: Row, patch: bytes) -> Patched:
     """Apply a patch, undo what none may touch, and bring in the tests where the row does not."""
+    await bring_in_own(sandbox, row, row.setup_patch)
     applied = await apply_by_ladder(sandbox, patch, row.workdir, row.ladder) if patch else None
     patched = Patched("nothing to apply") if applied is None else await _kept(sandbox, row, applied)
     if patched.how and row.test_patch_when in {TestPatch.BEFORE, TestPatch.AFTER}:
@@ -36,6 +37,7 @@ async def bring_in(sandbox: Sandbox, row: Row, patch: bytes) -> Patched:
 
 async def bring_in_as_upstream(sandbox: Sandbox, row: Row, patch: bytes) -> Patched:
     """Apply a patch to whatever it touches, in the data set's own order."""
+    await bring_in_own(sandbox, row, row.setup_patch)
     if row.test_patch_when is TestPatch.BEFORE:
         await bring_in_own(sandbox, row, row.test_patch)
     applied = await apply_by_ladder(sandbox, patch, row.workdir, row.ladder)

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from gymsuite.sandbox.protocol import Sandbox
 from gymsuite.swe.patched import bring_in_own
@@ -56,24 +57,28 @@ class Seal(Model):
 class Seals:
     """Seals of rows, measured once for each image and kept on disk."""
 
-    def __init__(self, folder: Path, open_row: OpenRow) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._open = open_row
         self._known: dict[str, Seal] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        # A lock belongs to the loop that it was waited for in, and goes with it.
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = (
+            WeakKeyDictionary()
+        )
 
-    async def of(self, row: Row, digest: str) -> Seal:
+    async def of(self, row: Row, digest: str, open_row: OpenRow) -> Seal:
         """The seal of a row in an image; the first who asks waits for some runs of its tests."""
         key = hashlib.sha256(f"{digest}|{row.model_dump_json()}".encode()).hexdigest()
-        async with self._locks.setdefault(key, asyncio.Lock()):
+        locks = self._locks.setdefault(asyncio.get_running_loop(), {})
+        async with locks.setdefault(key, asyncio.Lock()):
             if key not in self._known:
-                self._known[key] = await self._read_or_measure(row, self._folder / f"{key}.json")
+                path = self._folder / f"{key}.json"
+                self._known[key] = await self._read_or_measure(row, path, open_row)
         return self._known[key]
 
-    async def _read_or_measure(self, row: Row, path: Path) -> Seal:
+    async def _read_or_measure(self, row: Row, path: Path, open_row: OpenRow) -> Seal:
         if (stored := _read(path)) is not None:
             return stored
-        found = await measure(row, self._open)
+        found = await measure(row, open_row)
         await asyncio.to_thread(_write, path, found)
         return found
 
