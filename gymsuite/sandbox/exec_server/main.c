@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "base.h"
+#include "forward.h"
 #include "keeper.h"
 #include "serve.h"
 
 int main(int argc, char **argv) {
     if (argc >= 2 && !strcmp(argv[1], "keeper")) keep(argc - 2, argv + 2);
+    if (argc >= 2 && !strcmp(argv[1], "forward")) forward(argc - 2, argv + 2);
     if (argc >= 3 && !strcmp(argv[1], "serve")) serve((uint32_t)strtoul(argv[2], NULL, 10));
     die("usage: exec-server serve PROCESSES | exec-server keeper OWNER UID GID [CGROUP]...");
 }

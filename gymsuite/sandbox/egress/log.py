@@ -1,0 +1,85 @@
+"""What went out of a sandbox: an entry for each request, and a summary for the rollout's record."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gymsuite.sandbox.egress.names import Endpoint
+
+ALLOWED = "allowed"
+_MOST_ENTRIES = 1000
+_MOST_HOSTS = 32
+
+
+class BudgetSpentError(Exception):
+    """A sandbox has sent and received all that its spec allows."""
+
+
+@dataclass
+class Entry:
+    """One request. `verdict` is "allowed", or why it was refused or ended."""
+
+    method: str = ""
+    endpoint: Endpoint | None = None
+    bytes_up: int = 0
+    bytes_down: int = 0
+    verdict: str = ""
+
+
+@dataclass
+class Log:
+    """All requests of a sandbox; beyond the first thousand they are counted only.
+
+    `budget_bytes` bounds what goes up and what comes down together.
+    """
+
+    budget_bytes: int
+    entries: list[Entry] = field(default_factory=list)
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+    def __post_init__(self) -> None:
+        self._verdicts: Counter[str] = Counter()
+        self._hosts: dict[str, Counter[str]] = {}
+
+    @property
+    def left_bytes(self) -> int:
+        """What the budget still allows."""
+        return max(0, self.budget_bytes - self.bytes_up - self.bytes_down)
+
+    def begin(self) -> Entry:
+        """Take note of a client."""
+        entry = Entry()
+        if len(self.entries) < _MOST_ENTRIES:
+            self.entries.append(entry)
+        return entry
+
+    def end(self, entry: Entry) -> None:
+        """Count a request that is over."""
+        self._verdicts[entry.verdict] += 1
+        host = str(entry.endpoint) if entry.endpoint else ""
+        if host and (host in self._hosts or len(self._hosts) < _MOST_HOSTS):
+            self._hosts.setdefault(host, Counter())[entry.verdict] += 1
+
+    def up(self, entry: Entry, count: int) -> int:
+        """Pay for bytes to a server; how many of them the budget covers."""
+        count = min(count, self.left_bytes)
+        self.bytes_up += count
+        entry.bytes_up += count
+        return count
+
+    def down(self, entry: Entry, count: int) -> int:
+        """Pay for bytes from a server; how many of them the budget covers."""
+        count = min(count, self.left_bytes)
+        self.bytes_down += count
+        entry.bytes_down += count
+        return count
+
+    def summary(self) -> Mapping[str, object]:
+        """How many requests had which end, where they went, and how much was moved."""
+        return {
+            "requests": dict(self._verdicts),
+            "bytes_up": self.bytes_up,
+            "bytes_down": self.bytes_down,
+            "hosts": {host: dict(ends) for host, ends in self._hosts.items()},
+        }

@@ -1,0 +1,144 @@
+"""The proxy of one sandbox: a server on a socket of its own, that ends with the sandbox."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
+from pathlib import Path
+
+from gymsuite.sandbox.egress.dialing import Dialer
+from gymsuite.sandbox.egress.log import ALLOWED, BudgetSpentError, Entry, Log
+from gymsuite.sandbox.egress.policy import Policy
+from gymsuite.sandbox.egress.relay import CHUNK_BYTES, Relay
+from gymsuite.sandbox.egress.request import Refusal, Request, end_of_head, parse_request
+
+_MOST_CONNECTIONS = 64
+_HEAD_SECONDS = 10.0
+_REFUSED_SECONDS = 0.1
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+@asynccontextmanager
+async def open_proxy(
+    path: Path, policy: Policy, *, budget_bytes: int, dialer: Dialer
+) -> AsyncIterator[Log]:
+    """Listen at `path` as long as the block lasts; the log says what came through."""
+    log = Log(budget_bytes)
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
+        listener.setblocking(False)
+        listener.bind(str(path))
+        # Whoever the sandbox runs as may connect; who else may is up to the directory.
+        os.chmod(path, 0o666)  # noqa: PTH101, S103 - see above; ASYNC240 bars pathlib
+        listener.listen(_MOST_CONNECTIONS)
+        task = asyncio.create_task(_Proxy(policy, dialer, log).serve(listener))
+        try:
+            yield log
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            with suppress(FileNotFoundError):
+                os.unlink(path)  # noqa: PTH108 - a socket
+
+
+class _Proxy:
+    def __init__(self, policy: Policy, dialer: Dialer, log: Log) -> None:
+        self._policy = policy
+        self._dialer = dialer
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Take so many clients at once; those beyond wait in the kernel, and cost nothing here."""
+        free = asyncio.Semaphore(_MOST_CONNECTIONS)
+        clients: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                await free.acquire()
+                try:
+                    client, _ = await self._loop.sock_accept(listener)
+                except OSError:  # out of descriptors: someone else's fault, and it may pass
+                    free.release()
+                    await asyncio.sleep(_REFUSED_SECONDS)
+                    continue
+                task = asyncio.create_task(self._client(client))
+                clients.add(task)
+                task.add_done_callback(clients.discard)
+                task.add_done_callback(partial(_over, client, free))
+        finally:
+            for task in clients:
+                task.cancel()
+            if clients:
+                await asyncio.wait(clients)
+
+    async def _client(self, client: socket.socket) -> None:
+        entry = self._log.begin()
+        entry.verdict = "ended"
+        client.setblocking(False)
+        try:
+            await self._serve(client, entry)
+            entry.verdict = ALLOWED
+        except Refusal as refusal:
+            entry.verdict = refusal.verdict
+            await self._refuse(client, refusal)
+        except BudgetSpentError:
+            entry.verdict = "budget"
+        except TimeoutError:
+            entry.verdict = "idle"
+        except OSError:
+            entry.verdict = "lost"
+        finally:
+            self._log.end(entry)
+
+    async def _serve(self, client: socket.socket, entry: Entry) -> None:
+        request, early = await self._request(client)
+        entry.method, entry.endpoint = request.method, request.endpoint
+        self._check(request)
+        with closing(await self._dialer.dial(request.endpoint)) as server:
+            if request.is_tunnel:
+                await self._loop.sock_sendall(client, _ESTABLISHED)
+            await Relay(client, server, self._log, entry).run(request, early)
+
+    async def _request(self, client: socket.socket) -> tuple[Request, bytes]:
+        data = b""
+        try:
+            async with asyncio.timeout(_HEAD_SECONDS):
+                while (end := end_of_head(data)) is None:
+                    more = await self._loop.sock_recv(client, CHUNK_BYTES)
+                    if not more:
+                        raise Refusal("400 Bad Request", "request", "the request is not complete")
+                    data += more
+        except TimeoutError as error:
+            raise Refusal("408 Request Timeout", "request", "the request is too slow") from error
+        return parse_request(data[:end]), data[end:]
+
+    def _check(self, request: Request) -> None:
+        if not self._policy.allows(request.endpoint):
+            raise Refusal(
+                "403 Forbidden",
+                "host",
+                f"{request.endpoint} is not among the hosts that this sandbox may reach",
+            )
+        if not self._log.left_bytes:
+            raise Refusal(
+                "403 Forbidden", "budget", "this sandbox has sent and received all that it may"
+            )
+
+    async def _refuse(self, client: socket.socket, refusal: Refusal) -> None:
+        """Say why, and take one's time: whoever asks again and again is to cost little."""
+        text = f"{refusal}\n".encode(errors="replace")
+        head = (
+            f"HTTP/1.1 {refusal.status}\r\nContent-Type: text/plain\r\n"
+            f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n"
+        )
+        await asyncio.sleep(_REFUSED_SECONDS)
+        if refusal.status:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_HEAD_SECONDS):
+                    await self._loop.sock_sendall(client, head.encode() + text)
+
+
+def _over(client: socket.socket, free: asyncio.Semaphore, _: "asyncio.Task[None]") -> None:
+    client.close()
+    free.release()
