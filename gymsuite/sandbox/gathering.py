@@ -9,7 +9,7 @@ from pathlib import Path
 from gymsuite.errors import UsageError
 from gymsuite.sandbox.archive import Kind, link, made
 
-BATCH_BYTES = 512 << 10
+BATCH_BYTES = 256 << 10
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PERMISSIONS = 0o777
 _OWNER = 0o700

@@ -92,9 +92,12 @@ async def upload(channel: Channel, source: Path, target: str) -> None:
     `PathRefused` where `target` cannot take it.
     """
     waiting = batches(source)
+    following = in_thread(lambda: next(waiting, None))
     try:
         async with asyncio.timeout(TREE_SECONDS):
-            while (batch := await in_thread(lambda: next(waiting, None))) is not None:
+            while (batch := await following) is not None:
+                # Read while the one before it is made.
+                following = in_thread(lambda: next(waiting, None))
                 await make(channel, target, batch)
     except TimeoutError:
         raise SandboxError(f"{source} was not uploaded in {TREE_SECONDS:g} seconds") from None
