@@ -1,6 +1,7 @@
 """How limits are written to cgroups of either version, how use is read there, and how they go."""
 
 import os
+import secrets
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,10 +47,11 @@ class Cgroups:
     controllers: Mapping[str, int] = field(default_factory=dict)
     swap: bool = False
 
-    def names(self, number: int) -> tuple[Path, ...]:
-        """Name the directories of this process's `number`-th keeper."""
+    def names(self) -> tuple[Path, ...]:
+        """Name the directories of another keeper of this process."""
         pid = os.getpid()
-        name = f"{_PREFIX}-{_pid_namespace()}-{pid}-{start_time(pid)}-{number}"
+        own = secrets.token_hex(4)
+        name = f"{_PREFIX}-{_pid_namespace()}-{pid}-{start_time(pid)}-{own}"
         return tuple(parent / name for parent in self.parents)
 
     def settings(

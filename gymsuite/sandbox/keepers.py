@@ -2,7 +2,6 @@
 
 import os
 import threading
-from itertools import count
 from pathlib import Path
 
 from gymsuite.sandbox.cgroups import Cgroups
@@ -19,7 +18,6 @@ class Keepers:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._keeper: Keeper | None = None
-        self._numbers = count()
 
     def current(self) -> Keeper:
         """Return a keeper that lives. Raises `SandboxError`."""
@@ -30,7 +28,7 @@ class Keepers:
         with self._lock:
             if self._keeper is None or self._keeper.lost:
                 self._end()
-                groups = self._cgroups.names(next(self._numbers))
+                groups = self._cgroups.names()
                 self._keeper = Keeper.start(self._server, *self._ids, groups)
             return self._keeper
 

@@ -34,6 +34,13 @@ static bool put(const char *path, const char *value) {
     return done;
 }
 
+void groups_divide(const char *base) {
+    static const char *const controllers[] = {"+memory", "+pids", "+cpu"};
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3800s/cgroup.subtree_control", base);
+    for (size_t i = 0; i < sizeof controllers / sizeof *controllers; i++) put(path, controllers[i]);
+}
+
 bool groups_set(const struct groups *groups, int number, int hierarchy, const char *file, const char *value) {
     if (hierarchy < 0 || hierarchy >= groups->count) {
         errno = EINVAL;

@@ -12,6 +12,7 @@ struct groups {
     int count;
 };
 
+void groups_divide(const char *base); /* of version 2: lets the cgroups below it have limits */
 bool groups_make(const struct groups *groups, int number);
 bool groups_set(const struct groups *groups, int number, int hierarchy, const char *file, const char *value);
 bool groups_join(const struct groups *groups, int number); /* for the caller */

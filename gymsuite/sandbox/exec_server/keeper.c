@@ -97,7 +97,8 @@ static void raise_limits(void) {
 
 static void make_groups(struct keeper *keeper, int count, char **paths) {
     for (int i = 0; i < count && i < MAX_HIERARCHIES; i++) {
-        if (mkdir(paths[i], 0755) && errno != EEXIST) give_up("cannot make", paths[i]);
+        if (mkdir(paths[i], 0755)) give_up("cannot make", paths[i]);
+        groups_divide(paths[i]);
         keeper->groups.bases[keeper->groups.count++] = paths[i];
     }
 }
