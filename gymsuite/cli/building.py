@@ -4,9 +4,9 @@ import contextlib
 import difflib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich import box
@@ -24,6 +24,7 @@ from gymsuite.cli.options import (
 from gymsuite.cli.plain import plain
 from gymsuite.errors import UsageError
 from gymsuite.sandbox import folders
+from gymsuite.sandbox.build import RunCommand
 from gymsuite.sandbox.disk import read_size, show_size
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images, layer_owner
@@ -33,7 +34,8 @@ from gymsuite.sandbox.store import Report, Store
 
 _BASES = ("host", "debian")
 _PROVIDERS = ("local", "docker")
-_STEP_CHARACTERS = 70
+_DIGEST_CHARACTERS = 12
+_SIZE_CHARACTERS = 9
 
 
 def build(
@@ -69,8 +71,12 @@ def build(
 
     async def work() -> tuple[Image, list[Layer]]:
         async with contextlib.AsyncExitStack() as stack:
-            images = stack.enter_context(contextlib.closing(Images(roots, folder, report=report)))
+            store = Store(folder.absolute(), layer_owner())
+            way = await stack.enter_async_context(_way(provider, store, report))
+            images = Images(roots, folder, report=report, run=way.run)
+            stack.enter_context(contextlib.closing(images))
             image = await images.ensure(name, base=wanted, arguments=arguments)
+            await way.keep(image)
             return image, _layers(images.store, image)
 
     image, layers = run(work())
@@ -113,6 +119,29 @@ def import_(
     began = time.monotonic()
     image = run(import_image(store, wanted, _reporter(quiet=as_json)))
     _present(image, _layers(store, image), time.monotonic() - began, as_json=as_json)
+
+
+class _Way(NamedTuple):
+    """What runs RUN steps (None: local sandboxes), and who has to have the image at the end."""
+
+    run: RunCommand | None
+    keep: Callable[[Image], Awaitable[None]]
+
+
+@contextlib.asynccontextmanager
+async def _way(provider: str, store: Store, report: Report) -> AsyncIterator[_Way]:
+    if provider != "docker":
+        yield _Way(None, _nowhere)
+        return
+    # docker-py costs a tenth of a second.
+    from gymsuite.sandbox.dockerbuild import open_docker_build  # noqa: PLC0415 - see above
+
+    async with open_docker_build(store, report) as docker:
+        yield _Way(docker.run, docker.host.ensure)
+
+
+async def _nowhere(_: Image) -> None:
+    """Keep an image in no Engine: the store has it."""
 
 
 def _check(what: str, value: str, known: Sequence[str]) -> None:
@@ -169,12 +198,13 @@ def _present(image: Image, layers: Sequence[Layer], seconds: float, *, as_json: 
         typer.echo(json.dumps(facts))
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("layer", no_wrap=True)
+    table.add_column("layer", no_wrap=True, min_width=_DIGEST_CHARACTERS)
     table.add_column("step", overflow="ellipsis", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True, min_width=_SIZE_CHARACTERS)
     for layer in layers:
-        step = layer.step[:_STEP_CHARACTERS]
-        table.add_row(layer.digest[:12], plain(step), show_size(layer.size_bytes))
+        table.add_row(
+            layer.digest[:_DIGEST_CHARACTERS], plain(layer.step), show_size(layer.size_bytes)
+        )
     console = Console(highlight=False)
     console.print(table)
     python = f", Python {image.python}" if image.python else ""

@@ -75,7 +75,7 @@ async def build(builder: Builder, name: str, recipe: Recipe, start: Base | Image
         if isinstance(start, Image):
             image = replace(start, name=name)
         else:
-            first = _Layer(start.digest, f"{name}: FROM {recipe.base}", start.make)
+            first = _Layer(start.digest, f"FROM {recipe.base}", start.make)
             image = await _add(builder, _empty(name, start), first, locks)
         draft = _Draft(image, {})
         for step in recipe.steps:
@@ -106,7 +106,7 @@ async def _add(builder: Builder, image: Image, layer: _Layer, locks: contextlib.
     """Put a layer on top of an image, made if it is not there."""
 
     async def make(tree: Path) -> str:
-        builder.report(layer.text)
+        builder.report(f"{image.name}: {layer.text}")
         return await layer.make(tree)
 
     lock = await builder.store.ensure(layer.digest, layer.text, make, builder.report)
@@ -172,7 +172,7 @@ def _with_workdir(draft: _Draft, step: Workdir) -> tuple[_Draft, _Layer | None]:
         return ""
 
     digest = digest_of(image.digest, "WORKDIR", path)
-    return draft, _Layer(digest, f"{image.name}: WORKDIR {path}", make)
+    return draft, _Layer(digest, f"WORKDIR {path}", make)
 
 
 def _copy_layer(recipe: Recipe, draft: _Draft, step: Copy) -> _Layer:
@@ -187,7 +187,7 @@ def _copy_layer(recipe: Recipe, draft: _Draft, step: Copy) -> _Layer:
 
     modes = () if step.mode is None else (f"{step.mode:o}",)
     digest = digest_of(image.digest, "COPY", content_digest(placed), *modes)
-    return _Layer(digest, f"{image.name}: COPY {' '.join(sources)} {step.target}", make)
+    return _Layer(digest, f"COPY {' '.join(sources)} {step.target}", make)
 
 
 def _run_layer(builder: Builder, recipe: Recipe, draft: _Draft, step: Run) -> _Layer:
@@ -204,7 +204,7 @@ def _run_layer(builder: Builder, recipe: Recipe, draft: _Draft, step: Run) -> _L
         return ""
 
     command = step.command if isinstance(step.command, str) else json.dumps(step.command)
-    return _Layer(_digest(f"RUN {command}", image), f"{image.name}: RUN {text}", make)
+    return _Layer(_digest(f"RUN {command}", image), f"RUN {text}", make)
 
 
 def _check_machine(result: ExecResult, what: str) -> None:

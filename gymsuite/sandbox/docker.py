@@ -19,7 +19,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import kwargs_from_env
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox.confinement import SERVER, host_config
+from gymsuite.sandbox.confinement import COMMAND, SERVER, host_config
 from gymsuite.sandbox.engine import (
     Capabilities,
     Container,
@@ -114,6 +114,12 @@ class Engine:
                 connection.close()
             raise
 
+    async def first_process(self, container: str) -> int:
+        """Ask for the process id, outside, of what a container runs."""
+        inspect = self._client.inspect_container
+        found = await self._call("inspect a container", lambda: inspect(container))
+        return int(found["State"]["Pid"])
+
     async def rename(self, container: str, name: str) -> None:
         """Give a container, by its id, another name."""
         what = f"rename container {container[:12]}"
@@ -161,6 +167,12 @@ class Engine:
             return True
 
         return await self._call(f"remove image {tag}", remove)
+
+    async def ask(
+        self, what: str, function: Callable[[APIClient], T], *, within: float | None = None
+    ) -> T:
+        """Ask the Engine for what only one caller needs, with a deadline like the rest."""
+        return await self._call(what, lambda: function(self._client), within=within)
 
     async def _call(
         self, what: str, function: Callable[[], T], *, within: float | None = None
@@ -237,7 +249,7 @@ def _create(client: APIClient, wish: Wish) -> str:
         # Not detached: only so does its stdin end, and the container, when this process dies.
         created = client.create_container(
             wish.image,
-            ["serve", "0"],
+            list(COMMAND),
             name=wish.name,
             hostname="sandbox",
             entrypoint=[SERVER],

@@ -58,11 +58,15 @@ class Image:
                 retryable=False,
             )
 
-    def check_one_user(self) -> None:
-        """Raise `SandboxError` where a sandbox that has root alone could not run this."""
+    def check_user(self) -> None:
+        """Raise `SandboxError` where commands would have to run as somebody else than root.
+
+        A local sandbox has no other user, and a container no privilege to become one.
+        """
         if self.user != "root":
             raise SandboxError(
-                f"image {self.name!r} runs as USER {self.user}, and a sandbox of the local provider"
-                " has one user, root; take the USER step out, or use the docker provider",
+                f"image {self.name!r} runs as USER {self.user}, and the commands of a sandbox run"
+                " as a root without privileges; end its Dockerfile with USER root, or import it"
+                " with --user root",
                 retryable=False,
             )

@@ -149,7 +149,12 @@ class Images:
     async def _run_locally(
         self, image: Image, command: str | Sequence[str], tree: Path
     ) -> ExecResult:
-        image.check_one_user()
+        if image.user != "root":
+            raise SandboxError(
+                f"image {image.name!r}: a RUN after USER {image.user} needs another user than root,"
+                " and a local sandbox has no other; `gymsuite sandbox build --provider docker` can",
+                retryable=False,
+            )
         host = await self._local()
         async with open_build(host, image, env=BUILD_ENV, network=True) as sandbox:
             result = await sandbox.exec(command, timeout=_STEP_SECONDS)

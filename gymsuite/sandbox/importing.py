@@ -115,14 +115,12 @@ class _Layers:
         return [flat, *high]
 
     async def _ensure(self, digest: str, what: str, fill: _Fill) -> None:
-        text = f"{self.wanted.name}: {what}"
-
         async def make(tree: Path) -> str:
-            self.report(text)
+            self.report(f"{self.wanted.name}: {what}")
             await _in_thread(lambda stopped: fill(tree, stopped))
             return ""
 
-        lock = await self.store.ensure(digest, text, make, self.report)
+        lock = await self.store.ensure(digest, f"import: {what}", make, self.report)
         self.held.callback(lock.close)
 
     def _unpacker(self, archive: Archive, blob: Blob, where: str) -> _Fill:

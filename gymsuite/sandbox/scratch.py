@@ -66,7 +66,7 @@ def remove_stale(parent: Path, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove the directories of owners that are dead, and return their names."""
     try:
         found = sorted(parent.iterdir())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     return tuple(old.name for old in found if _remove_stale(old, dry_run=dry_run))
 
