@@ -11,6 +11,7 @@ from pydantic_core import from_json, to_json
 
 _HOST_NAME_CHARACTERS = 253
 _LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+_PORT = re.compile(r":[1-9][0-9]{0,4}\Z")
 
 
 class Model(BaseModel):
@@ -32,15 +33,21 @@ Finite = Annotated[float, AfterValidator(_finite)]
 
 
 def _host_name(name: str) -> str:
-    labels = name.removeprefix("*.").split(".")
+    labels = _PORT.sub("", name).removeprefix("*.").split(".")
     if len(name) > _HOST_NAME_CHARACTERS or not all(map(_LABEL.fullmatch, labels)):
-        message = f"no host name: {name[:80]!r}; right are 'example.org' and '*.example.org'"
+        message = (
+            f"no host name: {name[:80]!r}; right are 'example.org', '*.example.org' and "
+            "'example.org:8443'"
+        )
         raise ValueError(message)
     return name.lower()
 
 
 HostName = Annotated[str, AfterValidator(_host_name)]
-"""A host name without a port, in small letters; with `*.` before it, all names below it."""
+"""A host name in small letters; with `*.` before it, all names below it.
+
+It is reached on the ports of the web, 80 and 443, or with `:8443` behind it on that port alone.
+"""
 
 
 def _encodable(text: str) -> str:

@@ -36,7 +36,7 @@ class Mounts:
     """The file system of one sandbox, by the names under which bubblewrap sees its pieces.
 
     `layers` are lowest first, `scratch` holds an `upper` and a `work` directory, and `binds` are
-    read-only pairs of a name and a path inside.
+    read-only pairs of a name and a path inside. `sockets` are such pairs, too, below /dev.
     """
 
     server: str
@@ -45,6 +45,7 @@ class Mounts:
     binds: tuple[tuple[str, str], ...]
     workdir: str
     hides: tuple[Path, ...] = ()
+    sockets: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[s
         *_proc(masks),
         *("--size", str(wish.shm_bytes), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
         *("--ro-bind", mounts.server, SERVER),
+        *(part for name, target in mounts.sockets for part in ("--ro-bind", name, target)),
         # Its tmpfs has no size of its own, so nothing may be put there.
         *("--remount-ro", "/dev"),
         *("--", SERVER, "serve", *wish.serve),

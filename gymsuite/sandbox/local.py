@@ -31,8 +31,17 @@ _BUILD_QUOTA = Quota(pids=4096)
 
 
 @asynccontextmanager
-async def open_local(host: LocalHost, image: Image, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    """Open a fresh sandbox, and remove it on exit. Raises `SandboxError`."""
+async def open_local(
+    host: LocalHost,
+    image: Image,
+    spec: SandboxSpec,
+    *,
+    sockets: tuple[tuple[Path, str], ...] = (),
+) -> AsyncIterator[Sandbox]:
+    """Open a fresh sandbox, and remove it on exit. Raises `SandboxError`.
+
+    `sockets` of this machine are mounted below /dev, each at the path beside it.
+    """
     image.check_architecture()
     image.check_user()
     place = Place(
@@ -41,6 +50,7 @@ async def open_local(host: LocalHost, image: Image, spec: SandboxSpec) -> AsyncI
         workdir=spec.workdir if "workdir" in spec.model_fields_set else image.workdir,
         quota=Quota.of(spec),
         lifetime_seconds=spec.lifetime_seconds,
+        sockets=sockets,
     )
     async with running(host, place) as sandbox:
         yield LocalSandbox(sandbox)

@@ -16,7 +16,7 @@ class Place:
     """What one sandbox is to be.
 
     Its `scratch` is a directory of this machine for what it writes; without one, that lies in
-    memory at the keeper.
+    memory at the keeper. `sockets` of this machine appear below /dev.
     """
 
     image: Image
@@ -25,6 +25,7 @@ class Place:
     quota: Quota
     network: bool = False
     extra_binds: tuple[tuple[Path, str], ...] = ()
+    sockets: tuple[tuple[Path, str], ...] = ()
     scratch: Path | None = None
     lifetime_seconds: float | None = None
 
@@ -64,6 +65,7 @@ def words(host: LocalHost, place: Place, key: str) -> list[str]:
         binds=tuple((stage.host(path), target) for path, target in place.binds),
         workdir=place.workdir,
         hides=place.image.hides,
+        sockets=tuple((stage.host(path), target) for path, target in place.sockets),
     )
     wish = Wish(place.network, enforcement.server(), place.quota.shm_bytes)
     run = host.run(stage, mounts, wish)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from gymsuite.errors import DefinitionError, SandboxError, UsageError
 from gymsuite.sandbox.admission import Admission, Counters
+from gymsuite.sandbox.egress.dialing import Dialer
+from gymsuite.sandbox.egress.inside import way_out
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.local import LocalHost, open_local
@@ -39,16 +41,18 @@ class _Workplace:
     image_roots: tuple[Path, ...]
     cache: Path
     report: Report
+    dialer: Dialer
 
 
 @asynccontextmanager
-async def open_provider(
+async def open_provider(  # noqa: PLR0913 - most callers need two
     name: str | None,
     *,
     image_roots: Sequence[Path],
     cache: Path,
     report: Report = lambda _: None,
     admission: Admission | None = None,
+    dialer: Dialer | None = None,
 ) -> AsyncIterator[Provider]:
     """Open a provider of `PROVIDERS`; None takes `local`, or else `docker`.
 
@@ -57,9 +61,10 @@ async def open_provider(
     is no silent fall back to running commands without a sandbox.
 
     Sandboxes wait for their turn where this machine cannot carry more of them at once. Give several
-    providers one `admission` where they share a machine, or `Admission.unlimited()`.
+    providers one `admission` where they share a machine, or `Admission.unlimited()`. `dialer` is
+    how the hosts are reached that a sandbox's spec lists; by default over the internet.
     """
-    place = _Workplace(tuple(image_roots), cache, report)
+    place = _Workplace(tuple(image_roots), cache, report, dialer or Dialer())
     admission = admission or Admission()
     async with AsyncExitStack() as stack:
         if name is None:
@@ -111,8 +116,12 @@ async def _local(name: str, base: str, place: _Workplace) -> AsyncIterator[Provi
 
             @asynccontextmanager
             async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-                async with open_local(host, await ensure(spec.image), spec) as sandbox:
-                    yield sandbox
+                image = await ensure(spec.image)
+                async with (
+                    way_out(spec, place.dialer, host.scratches) as out,
+                    open_local(host, image, out.spec, sockets=out.sockets) as sandbox,
+                ):
+                    yield await out.join(sandbox)
 
             yield Provider(name, open_, ensure)
 
