@@ -37,7 +37,7 @@ struct server {
     struct channel channel;
     struct job *jobs;
     struct leftover *leftovers;
-    struct walk *walks;
+    struct archive *archives;
     size_t leftover_count;
     uint32_t processes;
 };

@@ -51,7 +51,7 @@ static void clear_all(struct server *server, struct clearing *clearing) {
 
 static void cancel(struct server *server, uint32_t id) {
     job_cancel(server, id);
-    walk_cancel(&server->walks, id);
+    archive_cancel(&server->archives, id);
 }
 
 static void dispatch(struct server *server, struct clearing *clearing, struct frame *frame) {
@@ -65,8 +65,8 @@ static void dispatch(struct server *server, struct clearing *clearing, struct fr
         case STATE: serve_state(&server->channel, frame); break;
         case WRITE: serve_write(&server->channel, frame); break;
         case WALK:
-        case PACK: walk_start(&server->walks, &server->channel, frame); break;
-        case NEXT: walk_next(&server->walks, &server->channel, frame); break;
+        case PACK: archive_start(&server->archives, &server->channel, frame); break;
+        case NEXT: archive_next(&server->archives, &server->channel, frame); break;
         case UNPACK: serve_unpack(&server->channel, frame); break;
         case STATS:
             take_end(frame);
