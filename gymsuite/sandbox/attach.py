@@ -5,67 +5,56 @@ length (Engine API, "ContainerAttach", stream format). stdout carries the exec s
 stderr is kept for diagnostics. Input goes unframed.
 """
 
-import asyncio
-import contextlib
 import socket
 import struct
-from collections import deque
+
+from gymsuite.sandbox.stream import Ended, Received, SocketStream
 
 _HEADER = struct.Struct(">BxxxL")
 _STDOUT = 1
-_CHUNK_BYTES = 1 << 16
-_KEPT_CHUNKS = 16
-_BUFFER_BYTES = 1 << 20
+_KEPT_BYTES = 1 << 16
 
 
 class AttachStream:
-    """A `ByteStream` over an attach connection."""
+    """A `ByteStream` over an attach connection whose HTTP part is over."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, connection: socket.socket) -> None:
+        self._stream = SocketStream(connection)
+        self._header = b""
         self._left = 0
-        self._complaints: deque[bytes] = deque(maxlen=_KEPT_CHUNKS)
+        self._kind = _STDOUT
+        self._complaints = b""
+        self.send = self._stream.send
+        self.close = self._stream.close
 
-    @classmethod
-    async def open(cls, connection: socket.socket) -> "AttachStream":
-        """Take over a connection whose HTTP part is over."""
-        reader, writer = await asyncio.open_connection(sock=connection, limit=_BUFFER_BYTES)
-        return cls(reader, writer)
-
-    async def read(self, size: int, /) -> bytes:
-        """Wait for some of the container's stdout; empty at its end."""
-        while self._left == 0:
-            try:
-                kind, length = _HEADER.unpack(await self._reader.readexactly(_HEADER.size))
-                if kind == _STDOUT:
-                    self._left = length
-                else:
-                    await self._complain(length)
-            except asyncio.IncompleteReadError:
-                return b""
-        data = await self._reader.read(min(size, self._left))
-        self._left -= len(data)
-        return data
-
-    async def write(self, data: bytes, /) -> None:
-        """Hand the data to the event loop, and wait for room."""
-        self._writer.write(data)
-        await self._writer.drain()
-
-    async def close(self) -> None:
-        """End both directions."""
-        self._writer.close()
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+    def start(self, received: Received, ended: Ended) -> None:
+        """Hand on the container's stdout, and at last its end."""
+        self._received = received
+        self._stream.start(self._split, ended)
 
     @property
     def complaint(self) -> str:
         """The last that came on stderr."""
-        return b"".join(self._complaints).decode(errors="replace").strip()
+        return self._complaints.decode(errors="replace").strip()
 
-    async def _complain(self, length: int) -> None:
-        while length > 0:
-            data = await self._reader.readexactly(min(length, _CHUNK_BYTES))
-            self._complaints.append(data[-_CHUNK_BYTES // _KEPT_CHUNKS :])
-            length -= len(data)
+    def _split(self, data: bytes) -> None:
+        at = 0
+        while at < len(data):
+            if not self._left:
+                at = self._take_header(data, at)
+                continue
+            piece = data[at : at + self._left]
+            at += len(piece)
+            self._left -= len(piece)
+            if self._kind == _STDOUT:
+                self._received(piece)
+            else:
+                self._complaints = (self._complaints + piece)[-_KEPT_BYTES:]
+
+    def _take_header(self, data: bytes, at: int) -> int:
+        piece = data[at : at + _HEADER.size - len(self._header)]
+        self._header += piece
+        if len(self._header) == _HEADER.size:
+            self._kind, self._left = _HEADER.unpack(self._header)
+            self._header = b""
+        return at + len(piece)

@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gymsuite.errors import SandboxError
+from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox import binary, bubblewrap, hierarchies
 from gymsuite.sandbox.bubblewrap import Bubblewrap, Masks, Mounts, Wish
 from gymsuite.sandbox.cgroups import Cgroups
+from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.keeper import Keeper
 from gymsuite.sandbox.keepers import Keepers
 from gymsuite.sandbox.resident import Resident
@@ -134,13 +135,15 @@ async def _try(host: LocalHost, layer: Path) -> str:
     try:
         run = host.run(stage, mounts, Wish(network=False, serve=("0",), shm_bytes=1 << 20))
         resident = await Resident.start(box, ["upper", key, "1m", "0", "--", *run])
-        stream = await resident.connect()
+        channel = Channel(await resident.connect())
         try:
-            async with asyncio.timeout(_TRIAL_SECONDS):
-                spoke = await stream.read(1)
-            return "" if spoke else resident.complaint() or "it ended without a word"
+            await channel.open(within=_TRIAL_SECONDS)
+        except SandboxDead as error:
+            return resident.complaint() or str(error)
+        else:
+            return ""
         finally:
-            await stream.close()
+            await channel.close()
             resident.close()
     except (OSError, SandboxError) as error:
         return str(error) or "it said nothing"

@@ -135,7 +135,7 @@ async def _prepare(host: DockerHost, start: Start, spec: SandboxSpec, wish: Wish
 
 
 async def _connect(image: Image, started: Started) -> Channel:
-    stream = await AttachStream.open(started.connection)
+    stream = AttachStream(started.connection)
     # The exec server shares its processors with what it runs, by the container's CPU limit.
     channel = Channel(stream, grace=_GRACE_SECONDS)
     try:

@@ -24,7 +24,7 @@ class Stream(IntEnum):
 
 
 OnOutput = Callable[[Stream, bytes], None]
-"""Told of a command's output as it comes. It must not raise, and must not block."""
+"""Told of a command's output as it comes. It must not block; what it raises ends the command."""
 
 
 class ExecResult(NamedTuple):
@@ -152,7 +152,7 @@ class Sandbox(Protocol):
         `timeout` is in seconds; `cwd` defaults to the workdir; `env` is added to the image's.
         `user` is a name or a number of the sandbox's own; the default is root, without any
         capability. `on_output` is told of all output while the command runs, also of what
-        `max_output` leaves out of the result. Raises `UsageError` where the sandbox has no such
+        `max_output` leaves out of the result. Raises `SandboxError` where the sandbox has no such
         user, or cannot change users.
         """
         ...

@@ -4,32 +4,10 @@ import asyncio
 import os
 import socket
 from collections.abc import Coroutine, Sequence
-from contextlib import suppress
 
 from gymsuite.sandbox.box import Box
 from gymsuite.sandbox.keeper import START_SECONDS, last_words
-
-_BUFFER_BYTES = 1 << 20
-
-
-class SocketStream:
-    """A connected socket as a `ByteStream`."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self.read = reader.read
-
-    async def write(self, data: bytes) -> None:
-        """Hand the data to the event loop, and wait for room."""
-        self._writer.write(data)
-        await self._writer.drain()
-
-    async def close(self) -> None:
-        """End both directions, also when the other end has stopped reading."""
-        self._writer.transport.abort()
-        with suppress(OSError):
-            await self._writer.wait_closed()
+from gymsuite.sandbox.stream import SocketStream
 
 
 class Resident:
@@ -65,9 +43,8 @@ class Resident:
         return resident
 
     async def connect(self) -> SocketStream:
-        """Open the stream to its exec server; once."""
-        reader, writer = await asyncio.open_connection(sock=self._socket, limit=_BUFFER_BYTES)
-        return SocketStream(reader, writer)
+        """Open the stream to it; once."""
+        return SocketStream(self._socket)
 
     def complaint(self) -> str:
         """The last that it wrote to stderr."""

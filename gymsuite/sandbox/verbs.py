@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymsuite.errors import SandboxError
-from gymsuite.sandbox import transfer
+from gymsuite.sandbox import transfer, wire
 from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.process import spawn
 from gymsuite.sandbox.protocol import (
     DEFAULT_FILE_BYTES,
     DEFAULT_OUTPUT_BYTES,
@@ -24,12 +24,14 @@ from gymsuite.sandbox.protocol import (
 class Verbs:
     """One sandbox's exec server, with the environment and the directory that commands start from.
 
-    A provider whose exec server starts anew puts the new one's channel in place of the old.
+    A provider whose exec server starts anew puts the new one's channel in place of the old. With
+    `own_root` the file system of "/" is the sandbox's alone, so what is used of it is its own.
     """
 
     channel: Channel
     env: Mapping[str, str]
     workdir: str
+    own_root: bool = False
 
     async def exec(  # noqa: PLR0913 - the verb that everything is made of
         self,
@@ -44,29 +46,29 @@ class Verbs:
         on_output: OnOutput | None = None,
     ) -> ExecResult:
         """See `Sandbox.exec`."""
-        if user is not None or on_output is not None:
-            raise SandboxError("users and streams are not offered by this provider")
         return await self.channel.exec(
             command,
             timeout=timeout,
             stdin=stdin,
             cwd=self.inside(cwd or ""),
             env={**self.env, **(env or {})},
+            user=user,
             max_output=max_output,
+            on_output=on_output,
         )
 
     async def spawn(
         self,
         command: str | Sequence[str],
         *,
-        cwd: str | None = None,  # noqa: ARG002
-        env: Mapping[str, str] | None = None,  # noqa: ARG002
-        user: str | None = None,  # noqa: ARG002
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
     ) -> Process:
         """See `Sandbox.spawn`."""
-        raise SandboxError(
-            f"cannot spawn {command!r}: not offered by this provider", retryable=False
-        )
+        where = self.inside(cwd or "")
+        text = wire.command_text(command, where, {**self.env, **(env or {})}, user)
+        return await spawn(self.channel, text, user=user)
 
     async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
         """See `Sandbox.read`."""
@@ -96,7 +98,7 @@ class Verbs:
 
     async def stats(self) -> SandboxStats:
         """See `Sandbox.stats`."""
-        return await self.channel.stats()
+        return await self.channel.stats(own_root=self.own_root)
 
     def inside(self, path: str) -> str:
         """Return a path as an absolute one: relative ones are below the workdir."""

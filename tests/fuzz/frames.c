@@ -109,6 +109,7 @@ static uint32_t any_id(void) { return ANY_NUMBER(1, 2, 3, 4, 5, 0, 0xffffffff); 
 static uint32_t any_size(void) { return ANY_NUMBER(0, 1, 2, 7, 64, 4096, 1 << 20, 128u << 20, 0x7fffffff, 0xffffffff); }
 
 static void put_command(void) {
+    put_text(ANY("", "", "", "root", "0", "nobody", "1:1", "x:y", ":", long_name));
     put_text(any_path());
     put_u32(2);
     put_text(ANY("/bin/true", "true", "cat", "no-such", "/workspace", "/bin/sh"));
@@ -138,9 +139,20 @@ static void put_payload(uint8_t type) {
         case 1: /* EXEC */
             put_u32(ANY_NUMBER(0, 1, 5, 1000, 0xffffffff));
             put_u32(any_size() >> 2);
+            put_u32(ANY_NUMBER(0, 0, 1, 100, 1 << 18, 0xffffffff));
             put_command();
             put_noise(chance(4) ? 0 : chance(70000));
             break;
+        case 8: /* SPAWN */
+            put_u32(ANY_NUMBER(1, 100, 1 << 18, 0, 0xffffffff));
+            put_command();
+            break;
+        case 9: put_noise(chance(4) ? chance(70000) : 0); break; /* INPUT */
+        case 11:                                                 /* WINDOW */
+            put_u8((uint8_t)chance(4));
+            put_u32(ANY_NUMBER(0, 1, 2, 0xffffffff));
+            break;
+        case 13: put_u32(any_id()); break; /* KILL */
         case 2: put_u32(any_id()); break; /* CANCEL */
         case 3:                           /* READ */
         case 7:                           /* STATE */
@@ -176,7 +188,9 @@ static void put_frame(void) {
     static const uint8_t types[] = {2, 3, 3, 4, 4, 5, 6, 7, 7, 16, 16, 17, 17, 18, 18, 18, 19, 19, 19};
     size_t start = filled;
     bool runs = !chance(30);
-    uint8_t type = runs ? 1 : types[chance(sizeof types)];
+    uint8_t type = runs ? (uint8_t)ANY_NUMBER(1, 8) : types[chance(sizeof types)];
+    /* What is said of jobs mostly ends the server, so it comes seldom. */
+    if (!chance(40)) type = (uint8_t)ANY_NUMBER(9, 11, 13, 14, 15);
     put_u32(0);
     put_u32(any_id());
     put_u8(chance(60) ? type : (uint8_t)chance(256));

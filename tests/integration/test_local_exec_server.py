@@ -59,18 +59,42 @@ def entries() -> bytes:
     return b"".join(struct.pack("<BI", kind, 0o755) + text(n) + d for kind, (n, d) in numbered)
 
 
+WHERE = text(b"") + text(b"/")
+TRUE = WHERE + struct.pack("<I", 1) + text(b"/bin/true") + struct.pack("<I", 0)
+CAT = frame(
+    1,
+    8,
+    struct.pack("<I", 100)
+    + WHERE
+    + struct.pack("<I", 1)
+    + text(b"/bin/cat")
+    + struct.pack("<I", 0),
+)
+
+
 def valid_frame(chance: random.Random) -> bytes:
     """One honest frame of any kind."""
     request = chance.randrange(1, 1 << 32)
+    window = struct.pack("<I", chance.choice([0, 1, 100, 1 << 18]))
     limits = struct.pack("<II", chance.choice([1, 50, 5000]), chance.choice([0, 1, 7, 5000]))
+    user = text(chance.choice([b"", b"", b"0", b"root", b"1:1", b"nobody", b":"]))
     command = text(chance.choice([b"true", b"/bin/echo", b"sleep", b"cat", b"/bin/sh"]))
     argument = text(chance.choice([b"-c", b"0.01", b"/etc/passwd"]))
     one = struct.pack("<I", 1)
     two = struct.pack("<I", 2)
-    run = limits + text(b"/") + two + command + argument + one + text(b"PATH=/usr/bin:/bin")
+    started = user + text(b"/") + two + command + argument + one + text(b"PATH=/usr/bin:/bin")
+    run = limits + window + started
+    job = chance.randrange(1, 4)
     return chance.choice(
         [
             frame(request, 1, run + chance.randbytes(chance.choice([0, 3, 90_000]))),
+            frame(job, 8, window + started),
+            frame(job, 8, window + started),
+            frame(job, 9, chance.randbytes(chance.choice([0, 3, 90_000]))),
+            frame(job, 11, struct.pack("<BI", chance.choice([1, 2]), chance.choice([1, 100]))),
+            frame(request, 13, struct.pack("<I", job)),
+            frame(job, 14, b""),
+            frame(request, 15, b""),
             frame(request, 2, struct.pack("<I", chance.randrange(1 << 32))),
             frame(
                 request, 3, struct.pack("<I", chance.choice([0, 9, 1 << 20])) + text(b"/etc/hosts")
@@ -108,17 +132,17 @@ async def fed(host: LocalHost, image: Image, data: bytes) -> tuple[int, str]:
     resident = await Resident.start(
         box, words(replace(host, cgroups=Cgroups()), place, secrets.token_hex(8))
     )
-    stream = await resident.connect()
+    reader, writer = await asyncio.open_connection(sock=resident._socket)
     try:
         async with asyncio.timeout(PATIENCE):
-            stream._writer.write(data)
-            stream._writer.write_eof()
+            writer.write(data)
+            writer.write_eof()
             with suppress(ConnectionError):
-                while await stream.read(1 << 16):
+                while await reader.read(1 << 16):
                     pass
         return await resident.ended(), resident.complaint()
     finally:
-        await stream.close()
+        writer.transport.abort()
         resident.close()
         await box.end()
 
@@ -150,9 +174,30 @@ def test_frames_of_any_kind_end_the_server_in_order_or_are_answered(
         frame(1, 0, b""),
         frame(1, 7, b""),
         frame(1, 1, b""),
-        frame(1, 1, struct.pack("<II", 1000, 0xFFFFFFFF)),
-        frame(1, 1, struct.pack("<II", 1000, 10) + text(b"/") + struct.pack("<I", 0) * 2),
-        frame(1, 1, struct.pack("<II", 1000, 10) + text(b"/") + struct.pack("<I", 0xFFFFFFFF)),
+        frame(1, 1, struct.pack("<III", 1000, 0xFFFFFFFF, 0)),
+        frame(1, 1, struct.pack("<III", 1000, 10, 0xFFFFFFFF)),
+        frame(1, 1, struct.pack("<III", 1000, 10, 0) + WHERE + struct.pack("<I", 0) * 2),
+        frame(1, 1, struct.pack("<III", 1000, 10, 0) + WHERE + struct.pack("<I", 0xFFFFFFFF)),
+        frame(1, 8, b""),
+        frame(1, 8, struct.pack("<I", 0) + TRUE),
+        frame(1, 8, struct.pack("<I", 0xFFFFFFFF) + TRUE),
+        frame(1, 8, struct.pack("<I", 100) + TRUE + b"x"),
+        frame(1, 8, struct.pack("<I", 100) + text(b"")),
+        frame(1, 9, b"data"),
+        frame(1, 11, struct.pack("<BI", 1, 1)),
+        frame(0, 13, struct.pack("<I", 1)),
+        frame(1, 13, struct.pack("<I", 1)),
+        frame(1, 14, b""),
+        frame(1, 15, b"x"),
+        CAT + frame(1, 9, bytes((256 << 10) + 1)),
+        CAT + frame(1, 9, b"") + frame(1, 9, b""),
+        CAT + frame(1, 11, struct.pack("<BI", 0, 1)),
+        CAT + frame(1, 11, struct.pack("<BI", 1, 1)),
+        CAT + frame(1, 11, struct.pack("<BI", 1, 0xFFFFFFFF)),
+        CAT + frame(1, 11, struct.pack("<B", 1)),
+        CAT + frame(1, 14, b""),
+        CAT + frame(2, 13, struct.pack("<I", 1)) + frame(3, 13, struct.pack("<I", 1)),
+        CAT + CAT,
         frame(1, 2, b"abc"),
         frame(1, 2, b"abcde"),
         frame(1, 3, struct.pack("<I", 10) + struct.pack("<I", 5) + b"abc"),
@@ -183,7 +228,7 @@ def test_a_malformed_request_ends_the_server_with_a_word(
 
 
 def test_two_commands_of_one_id_end_the_server(local_host: LocalHost, local_image: Image) -> None:
-    head = struct.pack("<II", 60_000, 10) + text(b"/") + struct.pack("<I", 2)
+    head = struct.pack("<III", 60_000, 10, 0) + WHERE + struct.pack("<I", 2)
     sleep = frame(1, 1, head + text(b"/bin/sleep") + text(b"60") + struct.pack("<I", 0))
     code, complaint = asyncio.run(fed(local_host, local_image, sleep + sleep))
     assert (code, "in use" in complaint) == (70, True)
@@ -197,7 +242,7 @@ def test_a_broken_request_kills_its_sandbox_and_not_the_caller(
             assert isinstance(sandbox, LocalSandbox)
             waiting = asyncio.create_task(sandbox.exec("sleep 1000", timeout=1000))
             await sandbox.exec("true", timeout=PATIENCE)
-            await sandbox._verbs.channel._stream.write(frame(1, 99, b""))
+            sandbox._verbs.channel._stream.send(frame(1, 99, b""))
             with pytest.raises(SandboxDead) as error:
                 await asyncio.wait_for(waiting, PATIENCE)
             return str(error.value)
@@ -226,9 +271,7 @@ def test_a_full_day_of_a_server_touches_only_its_own_memory(
                 await sandbox.read("a/b/c", max_bytes=3)
             await sandbox.upload(tree, "up")
             await sandbox.download("up", tmp_path / "down")
-            await sandbox.exec(
-                "ln -s up at; chmod 0 up/deep; mkfifo up/fifo", timeout=PATIENCE
-            )
+            await sandbox.exec("ln -s up at; chmod 0 up/deep; mkfifo up/fifo", timeout=PATIENCE)
             await sandbox.upload(tree, "at")
             for place in ("up", "at", "absent", "plain.txt", "/proc"):
                 with pytest.raises(PathRefused):

@@ -2,84 +2,30 @@
 
 import asyncio
 import struct
-from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from gymsuite.errors import PathRefused, SandboxDead, SandboxError
+from gymsuite.errors import PathRefused, SandboxError
 from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.protocol import Stream
+from tests.unit.scripted_server import (
+    REPLY,
+    ScriptedServer,
+    encode,
+    exec_reply,
+    lost,
+    with_channel,
+)
 
-HELLO = (0, 0x80, struct.pack("<I", 1))
 EXEC, CANCEL, READ, WRITE, STATS, KILL_ALL = range(1, 7)
-REPLY = 0x80
-
-
-def encode(request: int, kind: int, payload: bytes = b"") -> bytes:
-    return struct.pack("<IIB", 5 + len(payload), request, kind) + payload
-
-
-def exec_reply(stdout: bytes = b"", *, code: int = 0, flags: int = 0) -> bytes:
-    return struct.pack("<iBQQI", code, flags, 2_000_000, 500_000, len(stdout)) + stdout
-
-
-class ScriptedServer:
-    """A byte stream in memory. What it is sent is parsed; what it says is up to the test."""
-
-    def __init__(self) -> None:
-        self.requests: asyncio.Queue[tuple[int, int, bytes]] = asyncio.Queue()
-        self.closed = False
-        self._reader = asyncio.StreamReader()
-        self.say(*HELLO)
-
-    def say(self, request: int, kind: int, payload: bytes = b"") -> None:
-        self.raw(encode(request, kind, payload))
-
-    def raw(self, data: bytes) -> None:
-        self._reader.feed_data(data)
-
-    def hang_up(self) -> None:
-        self._reader.feed_eof()
-
-    async def read(self, size: int, /) -> bytes:
-        # In small pieces, as a socket may.
-        return await self._reader.read(min(size, 3))
-
-    async def write(self, data: bytes, /) -> None:
-        length, request, kind = struct.unpack_from("<IIB", data)
-        assert length == len(data) - 4
-        self.requests.put_nowait((request, kind, data[9:]))
-
-    async def close(self) -> None:
-        self.closed = True
-
-
-Body = Callable[[Channel, ScriptedServer], Coroutine[Any, Any, Any]]
-
-
-def with_channel(body: Body, *, grace: float = 30.0) -> Any:
-    async def main() -> Any:
-        server = ScriptedServer()
-        channel = Channel(server, grace=grace)
-        await channel.open(within=30)
-        try:
-            return await asyncio.wait_for(body(channel, server), 30)
-        finally:
-            await channel.close()
-            assert server.closed
-
-    return asyncio.run(main())
+OUTPUT, WINDOW, GONE = 10, 11, 14
+REFUSED = 64
 
 
 def call(channel: Channel, **changed: Any) -> "asyncio.Task[Any]":
     arguments = {"command": ["true"], "timeout": 30.0, "env": {}, **changed}
     return asyncio.create_task(channel.exec(**arguments))
-
-
-async def lost(work: Awaitable[Any]) -> str:
-    with pytest.raises(SandboxDead) as error:
-        await work
-    return str(error.value)
 
 
 def test_replies_find_the_calls_they_answer_in_any_order() -> None:
@@ -97,10 +43,11 @@ def test_a_result_carries_flags_streams_and_times() -> None:
     async def body(channel: Channel, server: ScriptedServer) -> Any:
         task = call(channel)
         request, _, _ = await server.requests.get()
-        server.say(request, REPLY | EXEC, exec_reply(b"out", code=-1, flags=3) + b"err")
+        server.say(request, REPLY | EXEC, exec_reply(b"out", code=-1, flags=59) + b"err")
         return await task
 
-    assert with_channel(body)[:7] == (-1, b"out", b"err", True, True, 2.0, 0.5)
+    times = 2.0, 0.5
+    assert with_channel(body) == (-1, b"out", b"err", True, True, *times, True, True, True)
 
 
 def test_a_string_goes_to_the_shell_and_a_list_does_not() -> None:
@@ -160,6 +107,8 @@ def test_a_deadline_is_the_commands_timeout_and_not_the_grace_alone() -> None:
         encode(1, REPLY | EXEC, b""),
         encode(1, REPLY | EXEC, exec_reply()[:-1]),
         encode(1, REPLY | EXEC, struct.pack("<iBQQI", 0, 0, 0, 0, 5) + b"four"),
+        encode(1, REPLY | OUTPUT, b"\1out"),
+        encode(1, REPLY | GONE),
     ],
 )
 def test_a_malformed_reply_is_a_dead_sandbox(frame: bytes) -> None:
@@ -172,27 +121,26 @@ def test_a_malformed_reply_is_a_dead_sandbox(frame: bytes) -> None:
     assert all("is lost" in reason for reason in with_channel(body))
 
 
-@pytest.mark.parametrize("hello", [(0, 0x80, struct.pack("<I", 99)), (0, 0x80, b""), (0, 0x81)])
+@pytest.mark.parametrize(
+    "hello",
+    [
+        (0, 0x80, struct.pack("<I", 1)),
+        (0, 0x80, struct.pack("<I", 99)),
+        (0, 0x80),
+        (0, 0x81),
+        (7, 0x80),
+    ],
+)
 def test_a_greeting_of_another_protocol_is_refused(hello: tuple[Any, ...]) -> None:
     async def main() -> str:
-        server = ScriptedServer()
-        await server.read(3)
-        await server.read(3)
-        await server.read(3)
-        await server.read(3)
-        await server.read(3)
-        server.say(*hello)
-        return await lost(Channel(server).open(within=30))
+        return await lost(Channel(ScriptedServer(hello)).open(within=30))
 
     assert "exec server" in asyncio.run(main())
 
 
 def test_a_server_that_does_not_greet_is_given_up() -> None:
     async def main() -> str:
-        server = ScriptedServer()
-        for _ in range(5):
-            await server.read(3)
-        return await lost(Channel(server).open(within=0.01))
+        return await lost(Channel(ScriptedServer(None)).open(within=0.01))
 
     assert "said nothing" in asyncio.run(main())
 
@@ -223,10 +171,10 @@ def test_a_write_that_fails_says_why_without_ending_the_sandbox() -> None:
             await task
         stats = asyncio.create_task(channel.stats())
         request, _, _ = await server.requests.get()
-        server.say(request, REPLY | STATS, struct.pack("<QQ", 1_500_000, 0))
+        server.say(request, REPLY | STATS, struct.pack("<QQQQBQ", 1_500_000, 0, 7, 100, 1, 2))
         return await stats
 
-    assert with_channel(body)[:2] == (1.5, None)
+    assert with_channel(body) == (1.5, None, 7, 2)
 
 
 def test_text_with_a_nul_is_refused_before_it_is_sent() -> None:
@@ -248,3 +196,69 @@ def test_an_unkillable_process_is_an_error() -> None:
             await task
 
     with_channel(body)
+
+
+def test_output_is_told_as_it_comes_and_each_piece_gives_credit_for_more() -> None:
+    async def body(channel: Channel, server: ScriptedServer) -> list[Any]:
+        told: list[Any] = []
+        task = call(channel, on_output=lambda stream, data: told.append((stream, data)))
+        request, _, _ = await server.requests.get()
+        server.say(request, REPLY | OUTPUT, b"\1ab")
+        told.append(await server.requests.get())
+        server.say(request, REPLY | OUTPUT, b"\2c")
+        told.append(await server.requests.get())
+        server.say(request, REPLY | EXEC, exec_reply(b"ab") + b"c")
+        told.append((await task).stdout)
+        told.append(await server.requests.get())
+        return told
+
+    assert with_channel(body) == [
+        (Stream.STDOUT, b"ab"),
+        (1, WINDOW, struct.pack("<BI", 1, 2)),
+        (Stream.STDERR, b"c"),
+        (1, WINDOW, struct.pack("<BI", 2, 1)),
+        b"ab",
+        (1, GONE, b""),
+    ]
+
+
+def test_what_on_output_raises_is_raised_by_exec_and_cancels_the_command() -> None:
+    def complain(stream: Stream, data: bytes) -> None:
+        raise LookupError(data.decode())
+
+    async def body(channel: Channel, server: ScriptedServer) -> tuple[Any, ...]:
+        task = call(channel, on_output=complain)
+        request, _, _ = await server.requests.get()
+        server.say(request, REPLY | OUTPUT, b"\1enough")
+        with pytest.raises(LookupError, match="enough"):
+            await task
+        kinds = [(await server.requests.get())[1] for _ in range(2)]
+        server.say(request, REPLY | OUTPUT, b"\1more")
+        server.say(request, REPLY | EXEC, exec_reply())
+        kinds += [(await server.requests.get())[1] for _ in range(2)]
+        return tuple(kinds)
+
+    assert with_channel(body) == (WINDOW, CANCEL, WINDOW, GONE)
+
+
+@pytest.mark.parametrize("payload", [b"", b"\0out", b"\3out"])
+def test_output_of_no_stream_is_a_dead_sandbox(payload: bytes) -> None:
+    async def body(channel: Channel, server: ScriptedServer) -> str:
+        task = call(channel, on_output=lambda stream, data: None)
+        server.say((await server.requests.get())[0], REPLY | OUTPUT, payload)
+        return await lost(task)
+
+    assert "broke the protocol" in with_channel(body)
+
+
+def test_a_user_that_there_is_not_is_an_error_that_no_retry_mends() -> None:
+    async def body(channel: Channel, server: ScriptedServer) -> tuple[str, bool]:
+        task = call(channel, user="nobody")
+        request, _, payload = await server.requests.get()
+        assert b"nobody\0" in payload
+        server.say(request, REPLY | EXEC, exec_reply(flags=REFUSED) + b"no such user")
+        with pytest.raises(SandboxError) as error:
+            await task
+        return str(error.value), error.value.retryable
+
+    assert with_channel(body) == ("cannot run a command as 'nobody': no such user", False)

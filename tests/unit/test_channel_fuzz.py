@@ -4,6 +4,7 @@ import asyncio
 import random
 import stat
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox import wire
 from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.process import spawn
 from gymsuite.sandbox.transfer import download, upload, walk
 from gymsuite.sandbox.wire import Request
 
 HELLO = struct.pack("<IIBI", 9, 0, 0x80, wire.VERSION)
+UNANSWERED = (Request.CANCEL, Request.INPUT, Request.WINDOW, Request.GONE)
 ROUNDS = 400
 GRACE = 0.5  # of a server that falls silent, which some do
 WITHIN = 20.0
@@ -42,8 +45,9 @@ def honest(chance: random.Random, kind: int) -> bytes:
         Request.READ: struct.pack("<BI", chance.randrange(6), chance.choice([0, 5, 13])) + b"data",
         Request.STATE: struct.pack("<BII", chance.randrange(6), 0, 0o100644) + b"data",
         Request.WRITE: struct.pack("<I", chance.choice([0, 5, 13, 0xFFFFFFFF])),
-        Request.STATS: struct.pack("<QQ", chance.choice([0, (1 << 64) - 1]), 0),
+        Request.STATS: struct.pack("<QQQQBQ", chance.choice([0, (1 << 64) - 1]), 0, 1, 2, 1, 3),
         Request.KILL_ALL: bytes([chance.randrange(3)]),
+        Request.SPAWN: struct.pack("<BI", chance.choice([0, 0, 1]), 42) + b"why",
         Request.WALK: piece,
         Request.PACK: piece,
         Request.NEXT: piece,
@@ -70,15 +74,18 @@ class Fiend:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._patience = self._chance.randrange(1, 12)
-        self._reader = asyncio.StreamReader()
-        self._say(HELLO if seed % 10 else spoilt(self._chance, HELLO))
-        if seed % 10 == 0:
+        self._hello = HELLO if seed % 10 else spoilt(self._chance, HELLO)
+        self._hung_up = False
+
+    def start(
+        self, received: Callable[[bytes], None], ended: Callable[[OSError | None], None], /
+    ) -> None:
+        self._received, self._ended = received, ended
+        self._say(self._hello)
+        if self._hello != HELLO:
             self._hang_up()
 
-    async def read(self, size: int, /) -> bytes:
-        return await self._reader.read(min(size, self._chance.choice([1, 7, 1 << 16])))
-
-    async def write(self, message: bytes, /) -> None:
+    def send(self, message: bytes, /) -> None:
         chance = self._chance
         _, request, kind = struct.unpack_from("<IIB", message)
         self._patience -= 1
@@ -87,7 +94,7 @@ class Fiend:
         elif chance.random() < 0.03:
             self._say(chance.randbytes(chance.randrange(1, 60)))
             self._hang_up()
-        elif kind != Request.CANCEL:
+        elif kind not in UNANSWERED:
             payload = honest(chance, kind)
             payload = spoilt(chance, payload) if chance.random() < 0.4 else payload
             if chance.random() < 0.02:
@@ -100,11 +107,20 @@ class Fiend:
         self._hang_up()
 
     def _say(self, data: bytes) -> None:
-        if not self._reader._eof:  # type: ignore[attr-defined]
-            self._reader.feed_data(data)
+        size = self._chance.choice([1, 7, 1 << 16])
+        for at in range(0, 0 if self._hung_up else len(data), size):
+            asyncio.get_running_loop().call_soon(self._received, data[at : at + size])
 
     def _hang_up(self) -> None:
-        self._reader.feed_eof()
+        if not self._hung_up:
+            self._hung_up = True
+            asyncio.get_running_loop().call_soon(self._ended, None)
+
+
+async def spawned(channel: Channel) -> None:
+    process = await spawn(channel, wire.command_text("true", "/", {}, None), user=None)
+    await process.write(b"data")
+    await process.kill()
 
 
 async def tried(seed: int, folder: Path) -> list[Any]:
@@ -124,6 +140,7 @@ async def tried(seed: int, folder: Path) -> list[Any]:
                     channel.write("/f", b"data"),
                     channel.stats(),
                     channel.kill_all(),
+                    spawned(channel),
                     walk(channel, "/d"),
                     download(channel, "/d", folder / f"target{number}"),
                     upload(channel, folder / "source", "/d"),
@@ -152,11 +169,9 @@ def test_noise_is_a_dead_sandbox_from_the_start(seed: int) -> None:
     async def main() -> None:
         chance = random.Random(seed)
         for _ in range(200):
-            reader = asyncio.StreamReader()
-            reader.feed_data(chance.randbytes(chance.randrange(64)))
-            reader.feed_eof()
+            noise = Noise(chance.randbytes(chance.randrange(64)))
             with pytest.raises(SandboxDead):
-                await Channel(Noise(reader)).open(within=WITHIN)
+                await Channel(noise).open(within=WITHIN)
 
     asyncio.run(main())
 
@@ -164,10 +179,16 @@ def test_noise_is_a_dead_sandbox_from_the_start(seed: int) -> None:
 class Noise:
     """A stream of what was prepared."""
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self.read = reader.read
+    def __init__(self, data: bytes) -> None:
+        self._data = data
 
-    async def write(self, data: bytes, /) -> None:
+    def start(
+        self, received: Callable[[bytes], None], ended: Callable[[OSError | None], None], /
+    ) -> None:
+        received(self._data)
+        ended(None)
+
+    def send(self, data: bytes, /) -> None:
         """Take anything."""
 
     async def close(self) -> None:

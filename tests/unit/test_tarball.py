@@ -59,15 +59,15 @@ def received(sent: bytes) -> tuple[bytes, str]:
     async def talk() -> tuple[bytes, str]:
         ours, theirs = socket.socketpair()
         with theirs:
-            stream = await AttachStream.open(ours)
-            sending = asyncio.create_task(asyncio.to_thread(send, theirs, sent))
-            data = b""
-            while piece := await stream.read(3):
-                data += piece
-            await sending
+            stream = AttachStream(ours)
+            data = bytearray()
+            ended = asyncio.Event()
+            stream.start(data.extend, lambda _: ended.set())
+            await asyncio.to_thread(send, theirs, sent)
+            await asyncio.wait_for(ended.wait(), 30)
             complaint = stream.complaint
             await stream.close()
-        return data, complaint
+        return bytes(data), complaint
 
     return asyncio.run(talk())
 

@@ -53,22 +53,22 @@ class Server:
     def __init__(self, answers: Sequence[bytes]) -> None:
         self.requests: list[tuple[int, bytes]] = []
         self._answers = list(answers)
-        self._reader = asyncio.StreamReader()
-        self._reader.feed_data(HELLO)
 
-    async def read(self, size: int, /) -> bytes:
-        return await self._reader.read(size)
+    def start(
+        self, received: Callable[[bytes], None], ended: Callable[[OSError | None], None], /
+    ) -> None:
+        self._received = received
+        received(HELLO)
 
-    async def write(self, message: bytes, /) -> None:
+    def send(self, message: bytes, /) -> None:
         _, request, kind = struct.unpack_from("<IIB", message)
         self.requests.append((kind, message[9:]))
         if kind != wire.Request.CANCEL and self._answers:
             answer = self._answers.pop(0)
-            self._reader.feed_data(struct.pack("<IIB", 5 + len(answer), request, kind | 0x80))
-            self._reader.feed_data(answer)
+            self._received(struct.pack("<IIB", 5 + len(answer), request, kind | 0x80) + answer)
 
     async def close(self) -> None:
-        self._reader.feed_eof()
+        pass
 
     def kinds(self) -> list[int]:
         return [kind for kind, _ in self.requests]

@@ -14,11 +14,27 @@ struct outgoing {
 };
 
 /* How many bytes came: 0 when there is nothing now. Never returns once the peer is gone. */
-static size_t receive(struct channel *channel, void *target, size_t size) {
+static size_t receive_now(const struct channel *channel, void *target, size_t size) {
     ssize_t got = read(channel->in, target, size);
     if (got > 0) return (size_t)got;
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     _exit(0);
+}
+
+static size_t receive(struct channel *channel, void *target, size_t size) {
+    if (channel->inbox_at == channel->inbox_filled) {
+        if (size >= INBOX) return receive_now(channel, target, size);
+        /* A read that brought less than it could took all there was; poll tells when there is more. */
+        if (channel->drained) return 0;
+        channel->inbox_at = 0;
+        channel->inbox_filled = receive_now(channel, channel->inbox, INBOX);
+        channel->drained = channel->inbox_filled < INBOX;
+    }
+    size_t part = channel->inbox_filled - channel->inbox_at;
+    if (part > size) part = size;
+    memcpy(target, channel->inbox + channel->inbox_at, part);
+    channel->inbox_at += part;
+    return part;
 }
 
 static bool receive_header(struct channel *channel) {
@@ -52,6 +68,7 @@ bool channel_receive(struct channel *channel, struct frame *frame) {
 
 struct buffer reply_begin(uint32_t id, uint8_t type) {
     struct buffer reply = {0};
+    buffer_reserve(&reply, 64);
     buffer_u32(&reply, 0);
     buffer_u32(&reply, id);
     buffer_u8(&reply, type);

@@ -7,6 +7,8 @@
 #include "base.h"
 
 enum request { EXEC = 1, CANCEL = 2, READ = 3, WRITE = 4, STATS = 5, KILL_ALL = 6, STATE = 7 };
+/* Of commands that are streamed, where the frame's id is the job's; INPUT, WINDOW and GONE get no reply. */
+enum { SPAWN = 8, INPUT = 9, OUTPUT = 10, WINDOW = 11, EXIT = 12, KILL = 13, GONE = 14, PING = 15 };
 /* Of directories: see archive.h. */
 enum { WALK = 16, PACK = 17, UNPACK = 18, NEXT = 19 };
 enum { HELLO = 0x80 };
@@ -22,8 +24,13 @@ struct frame {
 
 struct outgoing;
 
+enum { INBOX = 64 << 10 };
+
 struct channel {
     int in, out;
+    uint8_t inbox[INBOX]; /* what came with one read, so that a short frame costs no more */
+    size_t inbox_at, inbox_filled;
+    bool drained; /* to be cleared when there is something to read again */
     uint8_t header[4];
     size_t header_filled;
     uint32_t length;

@@ -1,4 +1,4 @@
-/* The commands that run now: their pipes, their deadlines, and how each of them ends. */
+/* The commands that run now: how they start, how each of them ends, and what is answered for it. */
 #ifndef GYMSUITE_JOBS_H
 #define GYMSUITE_JOBS_H
 
@@ -6,24 +6,45 @@
 
 #include "capture.h"
 #include "channel.h"
+#include "limits.h"
+#include "supervisors.h"
 
 enum stop { NOT_STOPPED, TIMED_OUT, CANCELLED };
+
+enum stream { STDIN = 0, STDOUT = 1, STDERR = 2 };
+
+/* One output of a command. `credit` is how much more of it may be sent while it runs. */
+struct output {
+    int fd; /* -1 once closed */
+    uint32_t credit;
+    struct capture capture;
+    bool end_told;
+};
 
 struct job {
     struct job *next;
     uint32_t id;
-    pid_t supervisor, command;
-    int report, in, out, err; /* -1 once closed */
-    uint8_t *body;            /* the request, which holds the command's stdin */
-    const uint8_t *input;
-    size_t input_left;
-    struct capture captures[2];
+    bool spawned;    /* by SPAWN: without a deadline, and its output is not kept */
+    uint32_t window; /* of each stream that is sent while it runs; 0 for none */
+    struct supervisor *supervisor; /* NULL once it is gone */
+    pid_t command;                 /* 0 before it starts */
+    int in;
+    struct buffer input; /* of EXEC, the whole request */
+    size_t input_at;
+    bool input_ends; /* no more will come */
+    struct output outputs[2];
     int64_t started, deadline, stopped, ended;
     enum stop stop;
     bool supervisor_gone; /* killed by what it supervised */
     bool tree_gone;       /* all below the supervisor is dead */
+    bool over;            /* what is left in its pipes is sent without credit */
+    bool start_told, end_told, gone_told, released;
+    uint32_t kill_id; /* of the KILL that waits for an answer */
     int status;
+    const char *refusal; /* why it cannot run as the user that it should */
     uint64_t cpu_us;
+    struct events before;
+    char *cwd;
 };
 
 /* An output pipe that a background process still holds. It is read on, so that whoever writes to
@@ -35,27 +56,34 @@ struct leftover {
 
 struct server {
     struct channel channel;
+    struct supervisors supervisors;
+    struct limits limits;
     struct job *jobs;
     struct leftover *leftovers;
     struct archive *archives;
     size_t leftover_count;
     uint32_t processes;
+    uint64_t spent_us;   /* CPU time of all whose end was told by a supervisor */
+    uint64_t peak_bytes; /* of the largest process that a supervisor told of */
 };
 
-/* Starts the command of an EXEC frame, whose body the job takes over. */
-void job_start(struct server *server, struct frame *frame);
+/* EXEC and SPAWN; the job takes over the frame's body. */
+void job_exec(struct server *server, struct frame *frame);
+void job_spawn(struct server *server, struct frame *frame);
+
 void job_cancel(struct server *server, uint32_t id);
+void job_kill(struct server *server, struct frame *frame);
+void job_release(struct server *server, struct frame *frame);
+
+/* The job of a frame; ends the server where there is none. */
+struct job *job_of(const struct server *server, const struct frame *frame);
 
 /* A child of PID 1 was reaped. */
 void job_reaped(struct server *server, pid_t pid, int status, uint64_t cpu_us);
-void job_reports(struct server *server);
+void job_report(struct server *server, struct job *job);
 
-/* Moves what the pipes hold, enforces deadlines, and answers for what is done. */
-void job_pump(struct job *job);
+/* Enforces deadlines, and answers for what is done. */
 void jobs_settle(struct server *server);
 int64_t jobs_wake(const struct server *server);
-
-void leftover_add(struct server *server, int fd);
-void leftovers_pump(struct server *server);
 
 #endif

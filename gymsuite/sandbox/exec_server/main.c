@@ -10,6 +10,6 @@
 int main(int argc, char **argv) {
     if (argc >= 2 && !strcmp(argv[1], "keeper")) keep(argc - 2, argv + 2);
     if (argc >= 2 && !strcmp(argv[1], "forward")) forward(argc - 2, argv + 2);
-    if (argc >= 3 && !strcmp(argv[1], "serve")) serve((uint32_t)strtoul(argv[2], NULL, 10));
+    if (argc >= 3 && !strcmp(argv[1], "serve")) serve(argc - 2, argv + 2);
     die("usage: exec-server serve PROCESSES | exec-server keeper OWNER UID GID [CGROUP]...");
 }

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -17,6 +18,8 @@
 #include "files.h"
 #include "filter.h"
 #include "jobs.h"
+#include "privileges.h"
+#include "streams.h"
 #include "supervise.h"
 #include "tree.h"
 
@@ -30,11 +33,20 @@ struct clearing {
 };
 
 static void answer_stats(struct server *server, uint32_t id) {
-    struct rusage used;
-    getrusage(RUSAGE_CHILDREN, &used);
+    uint64_t peak = children_peak_bytes(), spent = children_cpu_us() + tree_cpu_us();
     struct buffer reply = reply_begin(id, HELLO | STATS);
-    buffer_u64(&reply, children_cpu_us() + tree_cpu_us());
-    buffer_u64(&reply, (uint64_t)used.ru_maxrss * 1024);
+    /* The kernel tells of live processes in ticks, which is less exact. */
+    buffer_u64(&reply, spent > server->spent_us ? spent : server->spent_us);
+    buffer_u64(&reply, peak > server->peak_bytes ? peak : server->peak_bytes);
+    buffer_u64(&reply, limits_memory_files());
+    buffer_u64(&reply, limits_root_files());
+    buffer_u8(&reply, server->limits.memory_events >= 0);
+    buffer_u64(&reply, limits_events(&server->limits).oom_kills);
+    reply_end(&server->channel, &reply);
+}
+
+static void answer_ping(struct server *server, uint32_t id) {
+    struct buffer reply = reply_begin(id, HELLO | PING);
     reply_end(&server->channel, &reply);
 }
 
@@ -56,7 +68,8 @@ static void cancel(struct server *server, uint32_t id) {
 
 static void dispatch(struct server *server, struct clearing *clearing, struct frame *frame) {
     switch (frame->type) {
-        case EXEC: job_start(server, frame); return;
+        case EXEC: job_exec(server, frame); return;
+        case SPAWN: job_spawn(server, frame); return;
         case CANCEL:
             cancel(server, take_u32(frame));
             take_end(frame);
@@ -72,6 +85,14 @@ static void dispatch(struct server *server, struct clearing *clearing, struct fr
             take_end(frame);
             answer_stats(server, frame->id);
             break;
+        case INPUT: serve_input(server, frame); break;
+        case WINDOW: serve_window(server, frame); break;
+        case KILL: job_kill(server, frame); break;
+        case GONE: job_release(server, frame); break;
+        case PING:
+            take_end(frame);
+            answer_ping(server, frame->id);
+            break;
         case KILL_ALL:
             take_end(frame);
             if (clearing->active) die("malformed frame: already killing all");
@@ -82,15 +103,18 @@ static void dispatch(struct server *server, struct clearing *clearing, struct fr
     free(frame->body);
 }
 
+static void take_reports(struct server *server) {
+    for (struct job *job = server->jobs; job; job = job->next) job_report(server, job);
+}
+
 /* Continuously, whoever they belonged to: PID 1 inherits every orphan. */
 static void reap(struct server *server) {
     int status;
     pid_t pid;
     struct rusage used;
-    job_reports(server);
     while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
         /* What it reported before it ended has to be known first. */
-        job_reports(server);
+        take_reports(server);
         uint64_t cpu = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
                        (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
         job_reaped(server, pid, status, cpu);
@@ -111,16 +135,18 @@ static void watch(struct polled *polled, int fd, short events) {
     polled->fds[polled->count++] = (struct pollfd){.fd = fd, .events = events};
 }
 
+enum { CHANNEL_IN, SIGNALS, CHANNEL_OUT };
+
 static void watch_all(struct server *server, struct polled *polled, int signals) {
     polled->count = 0;
     watch(polled, server->channel.in, POLLIN);
     watch(polled, signals, POLLIN);
     watch(polled, channel_has_output(&server->channel) ? server->channel.out : -1, POLLOUT);
     for (const struct job *job = server->jobs; job; job = job->next) {
-        watch(polled, job->report, POLLIN);
-        watch(polled, job->out, POLLIN);
-        watch(polled, job->err, POLLIN);
-        watch(polled, job->in, POLLOUT);
+        if (job->supervisor) watch(polled, job->supervisor->control, POLLIN);
+        if (output_open(job, &job->outputs[0])) watch(polled, job->outputs[0].fd, POLLIN);
+        if (output_open(job, &job->outputs[1])) watch(polled, job->outputs[1].fd, POLLIN);
+        if (job->in >= 0 && job->input.size) watch(polled, job->in, POLLOUT);
     }
     for (const struct leftover *leftover = server->leftovers; leftover; leftover = leftover->next)
         watch(polled, leftover->fd, POLLIN);
@@ -134,6 +160,20 @@ static void sleep_until_ready(struct polled *polled, int64_t wake) {
         die("cannot poll");
 }
 
+static void take_signals(struct server *server, const struct polled *polled, int signals) {
+    struct signalfd_siginfo info;
+    if (!polled->fds[SIGNALS].revents) return;
+    while (read(signals, &info, sizeof info) > 0) continue;
+    reap(server);
+}
+
+static void take_requests(struct server *server, const struct polled *polled, struct clearing *clearing) {
+    struct frame frame;
+    if (!polled->fds[CHANNEL_IN].revents) return;
+    server->channel.drained = false;
+    while (channel_receive(&server->channel, &frame)) dispatch(server, clearing, &frame);
+}
+
 static _Noreturn void loop(struct server *server, int signals) {
     struct polled polled = {0};
     struct clearing clearing = {0};
@@ -142,17 +182,14 @@ static _Noreturn void loop(struct server *server, int signals) {
         if (clearing.active && now_us() + TICK_US < wake) wake = now_us() + TICK_US;
         watch_all(server, &polled, signals);
         sleep_until_ready(&polled, wake);
-        struct signalfd_siginfo info;
-        while (read(signals, &info, sizeof info) > 0) continue;
-        reap(server);
-        for (struct job *job = server->jobs; job; job = job->next) job_pump(job);
+        take_requests(server, &polled, &clearing);
+        take_reports(server);
+        take_signals(server, &polled, signals);
+        for (struct job *job = server->jobs; job; job = job->next) job_pump(server, job);
         leftovers_pump(server);
         jobs_settle(server);
         clear_all(server, &clearing);
         channel_flush(&server->channel);
-        struct frame frame;
-        if (polled.fds[0].revents)
-            while (channel_receive(&server->channel, &frame)) dispatch(server, &clearing, &frame);
     }
 }
 
@@ -194,14 +231,27 @@ static void say_hello(struct channel *channel) {
     reply_end(channel, &hello);
 }
 
-_Noreturn void serve(uint32_t processes) {
-    struct server server = {.processes = processes};
+/* Without the counters' descriptors, the usual places are looked into. */
+static struct limits given_limits(int argc, char **argv) {
+    int memory = -1, pids = -1;
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 < argc && !strcmp(argv[i], "--memory-events")) memory = atoi(argv[i + 1]);
+        else if (i + 1 < argc && !strcmp(argv[i], "--pids-events")) pids = atoi(argv[i + 1]);
+        else die("serve PROCESSES [--memory-events FD] [--pids-events FD]");
+    }
+    return limits_open(memory, pids);
+}
+
+_Noreturn void serve(int argc, char **argv) {
+    struct server server = {.processes = (uint32_t)strtoul(argv[0], NULL, 10)};
     /* A timeout may have to kill all that this process can see. */
     if (getpid() != 1) die("it must be PID 1 of a sandbox");
     take_channel(&server.channel);
     int signals = watch_children();
     raise_limits();
     umask(022);
+    privileges_reduce();
+    server.limits = given_limits(argc, argv);
     prctl(PR_SET_DUMPABLE, 0);
     filter_install();
     say_hello(&server.channel);

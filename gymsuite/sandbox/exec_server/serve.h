@@ -2,9 +2,8 @@
 #ifndef GYMSUITE_SERVE_H
 #define GYMSUITE_SERVE_H
 
-#include <stdint.h>
-
-/* `processes` bounds how many a command may have; 0 sets no bound. */
-_Noreturn void serve(uint32_t processes);
+/* Arguments: how many processes a command may have, 0 for any number, and perhaps descriptors of the sandbox's
+   cgroup: --memory-events FD for memory.events or memory.oom_control, --pids-events FD for pids.events. */
+_Noreturn void serve(int argc, char **argv);
 
 #endif

@@ -1,5 +1,6 @@
 /* The small process between the server and one command: it adopts the command's orphans, so that
-   whatever the command started stays below it, and reports how the command ended. */
+   whatever the command started stays below it, and reports how the command ended. When nothing is
+   left below it, it takes the next command. */
 #ifndef GYMSUITE_SUPERVISE_H
 #define GYMSUITE_SUPERVISE_H
 
@@ -7,30 +8,29 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct command {
-    char **argv;
-    char **env;
-    const char *cwd;
-    uint32_t processes; /* RLIMIT_NPROC of the command; 0 leaves it alone */
-};
+#include "command.h"
 
-enum report_kind { REPORT_STARTED = 1, REPORT_ENDED = 2 };
+enum report_kind { REPORT_STARTED = 1, REPORT_ENDED = 2, REPORT_REFUSED = 3 };
 
-/* Small enough that a pipe never splits it. */
 struct report {
     uint32_t kind;
-    int32_t value; /* the command's pid, or its wait status */
+    int32_t value; /* the command's pid, its wait status, or the errno of a refused user */
+    bool idle;     /* nothing is left below the supervisor; alone, as a report without a kind, also */
     uint64_t cpu_us;
+    uint64_t peak_bytes; /* of the largest process that was below it, in all its time */
 };
 
+/* The command's ends of its pipes. */
 struct ends {
-    int in, out, err, report;
+    int in, out, err;
 };
 
-/* Returns the supervisor's pid, or -1. `ends` are the command's ends of its pipes. */
-pid_t supervise(const struct command *command, struct ends ends);
+/* Becomes a supervisor whose first command is this one. `control` is its socket to the server, and
+   `running` a number that both share: the command's pid. `ends` are above 3. */
+_Noreturn void supervise(int control, volatile pid_t *running, const struct command *command, struct ends ends);
 
 uint64_t children_cpu_us(void);
+uint64_t children_peak_bytes(void);
 int exit_code(int status);
 
 #endif

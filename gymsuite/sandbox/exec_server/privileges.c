@@ -1,0 +1,54 @@
+#define _GNU_SOURCE
+#include "privileges.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base.h"
+
+#define BIT(capability) (1ULL << (capability))
+#define NEEDED (BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_KILL))
+
+static uint64_t held;
+
+static int set_capabilities(uint64_t set) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+    for (int i = 0; i < 2; i++) data[i].effective = data[i].permitted = (uint32_t)(set >> (32 * i));
+    return (int)syscall(SYS_capset, &header, data);
+}
+
+static uint64_t permitted_capabilities(void) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (syscall(SYS_capget, &header, data)) return 0;
+    return data[0].permitted | (uint64_t)data[1].permitted << 32;
+}
+
+void privileges_reduce(void) {
+    uint64_t permitted = permitted_capabilities();
+    if (permitted & BIT(CAP_SETPCAP))
+        for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+            prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    held = permitted & NEEDED;
+    if (permitted && set_capabilities(held)) die("cannot give up capabilities");
+}
+
+bool privileges_can_change_user(void) {
+    uint64_t wanted = BIT(CAP_SETUID) | BIT(CAP_SETGID);
+    return (held & wanted) == wanted;
+}
+
+int privileges_drop(const struct identity *identity) {
+    if (identity->changes) {
+        if (setgroups(identity->group_count, identity->groups)) return -1;
+        if (setresgid(identity->gid, identity->gid, identity->gid)) return -1;
+        if (setresuid(identity->uid, identity->uid, identity->uid)) return -1;
+    }
+    return held ? set_capabilities(0) : 0;
+}

@@ -1,0 +1,16 @@
+/* Capabilities: the server keeps what it needs to be another user and to kill, and its commands keep none. */
+#ifndef GYMSUITE_PRIVILEGES_H
+#define GYMSUITE_PRIVILEGES_H
+
+#include <stdbool.h>
+
+#include "accounts.h"
+
+/* Gives up all others for good; called once. */
+void privileges_reduce(void);
+bool privileges_can_change_user(void);
+
+/* In the process that becomes a command: another user if need be, and no capability. -1 with an errno. */
+int privileges_drop(const struct identity *identity);
+
+#endif
