@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "eval": "gymsuite.cli.evaluating:evaluate",
     "verify": "gymsuite.cli.verifying:verify",
     "check": "gymsuite.cli.checking:check",
+    "swebench": "gymsuite.cli.swebench:app",
     "play": "gymsuite.cli.playing:play",
     "cache": "gymsuite.cli.caching:app",
     "sandbox": "gymsuite.cli.sandbox:app",

@@ -117,6 +117,7 @@ class Judge:
             found = replace(found, differences=compare(row, ran.log).differences)
         parsed = _structured(row, ran)
         if parsed is None:
+            found = replace(found, results=_parsed(row, ran))
             return _decided(found, grade_log(row, ran.log, waived=waived), Evidence.LOG)
         verdict = grade(row, parsed, waived=waived)
         if not parsed.statuses:
@@ -160,8 +161,13 @@ def _structured(row: Row, ran: Ran) -> Parsed | None:
     if records is None or not records.usable or dialect is None:
         return None
     read = joined(Result(name, status, dialect.key(name)) for name, status in records.listed())
-    log = parse(row.log_parser, text_of(ran.log), Context(row.instance_id, row.version))
-    return read._replace(strays=log.strays)
+    return read._replace(strays=_parsed(row, ran).strays)
+
+
+def _parsed(row: Row, ran: Ran) -> Parsed:
+    if not row.log_parser:
+        return Parsed()
+    return parse(row.log_parser, text_of(ran.log), Context(row.instance_id, row.version))
 
 
 def _decided(found: Judgement, verdict: Verdict, evidence: Evidence) -> Judgement:

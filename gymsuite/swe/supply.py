@@ -22,9 +22,12 @@ class Supply:
 
     recipes: Recipes | None = None
 
-    def name(self, row: Row) -> str:
-        """The image's name; a recipe for it is not written yet."""
-        return self.recipes.name(row) if self.recipes else official_name(row)
+    def label(self, row: Row) -> str:
+        """What tells the image from others; "" where it cannot be told what is in it."""
+        try:
+            return self.recipes.name(row) if self.recipes else row.image
+        except DefinitionError:
+            return ""
 
     def ready(self, row: Row) -> str:
         """The image's name, once a recipe for it is written where one is needed."""

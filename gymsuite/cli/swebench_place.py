@@ -1,0 +1,79 @@
+"""Opens what judging rows needs, and shows how far it has come."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from gymsuite.sandbox.provider import open_provider
+from gymsuite.suite import suite_root
+from gymsuite.swe.judge import Judge
+from gymsuite.swe.official import fetch_official
+from gymsuite.swe.recipe import Recipes
+from gymsuite.swe.rows import Row
+from gymsuite.swe.supply import Supply
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where sandboxes and images come from."""
+
+    provider: str | None
+    cache: Path
+    repositories: Path | None
+    seconds: float
+    strict: bool
+    console: Console
+
+    @property
+    def recipes(self) -> Path:
+        """Where the recipes of images are written."""
+        return self.cache / "recipes"
+
+
+async def with_judge(
+    place: Place,
+    rows: Sequence[Row],
+    total: int,
+    go: Callable[[Judge, Callable[[str], None]], Awaitable[T]],
+) -> T:
+    """Open what judging needs, and show how far it has come."""
+    recipes = Recipes(place.repositories, place.recipes) if place.repositories else None
+    roots = (place.recipes, suite_root() / "sandboxes")
+
+    def note(text: str) -> None:
+        place.console.print(text, style="dim", markup=False, highlight=False)
+
+    async with open_provider(
+        place.provider, image_roots=roots, cache=place.cache, report=note
+    ) as opened:
+        if recipes is None:
+            await fetch_official(rows, place.cache, note)
+        judge = Judge.of(
+            opened.open,
+            Supply(recipes),
+            place.cache / "swe",
+            seconds=place.seconds,
+            strict=place.strict,
+        )
+        with Progress(
+            TextColumn("judging"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[latest]}", style="dim"),
+            console=place.console,
+            transient=True,
+            disable=not place.console.is_terminal,
+        ) as bar:
+            task = bar.add_task("", total=total, latest="")
+
+            def tick(text: str) -> None:
+                bar.update(task, advance=1, latest=text)
+
+            return await go(judge, tick)
