@@ -61,15 +61,19 @@ def limit(
     ] = None,
     *,
     cache: CacheOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Say or set how much the images may take; what was used least lately goes first."""
     folder = cache_folder(cache)
     if size is not None:
         set_limit(folder, read_size(size))
         cleaned = shrink(folder, limit_of(folder))
-        if cleaned.removed:
+        if cleaned.removed and not as_json:
             typer.echo(f"{len(cleaned.removed)} layers removed, {show_size(cleaned.size_bytes)}")
     used = usage(folder).size_bytes
+    if as_json:
+        typer.echo(json.dumps({"size_bytes": used, "limit_bytes": limit_of(folder)}))
+        return
     typer.echo(f"{folder}: {show_size(used)} of at most {show_size(limit_of(folder))}")
 
 

@@ -225,7 +225,8 @@ def _failure(result: ExecResult) -> str:
 
 def _absolute(draft: _Draft, path: str) -> str:
     # PurePosixPath would drop the slash at the end, which says that this is a directory.
-    return posixpath.join(draft.image.workdir, expand(path, draft.variables))
+    joined = posixpath.join(draft.image.workdir, expand(path, draft.variables))
+    return f"/{joined.lstrip('/')}"  # two slashes are a root of their own
 
 
 def _digest(what: str, image: Image) -> str:

@@ -7,6 +7,7 @@ umask and date make no other image.
 import difflib
 import hashlib
 import os
+import posixpath
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
@@ -39,7 +40,7 @@ def placements(folder: Path, sources: Sequence[str], target: str, image: Image) 
         if path.is_dir() and not path.is_symlink():
             placed.extend(_below(path, inside))
         else:
-            name = resolve(image.layers, f"{inside}/{path.name}") if into else inside
+            name = resolve(image.layers, posixpath.join(inside, path.name)) if into else inside
             placed.append(Placement(path, name))
     for placement in placed:
         for bind in image.binds:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.base import ENV, Base, write_accounts
+from gymsuite.sandbox.disk import require_space
 from gymsuite.sandbox.scratch import remove_tree
 from gymsuite.sandbox.store import Report
 
@@ -22,6 +23,7 @@ DEFAULT_RELEASE = "bookworm"
 
 _PACKAGES = ("ca-certificates", "git", "patch", "python3", "python3-venv")
 _DEADLINE_SECONDS = 1800.0
+_NEEDED_BYTES = 1 << 30
 _TOOLS = {"debootstrap": "debootstrap", "unshare": "util-linux", "setpriv": "util-linux"}
 _TRIMMED = (
     "usr/share/doc",
@@ -51,6 +53,7 @@ def debian_base(release: str, report: Report) -> Base:
     """Describe a release of Debian, such as "bookworm", as a base."""
 
     async def make(tree: Path) -> str:
+        require_space(tree, _NEEDED_BYTES, f"making Debian {release}")
         await _debootstrap(tree, release, report)
         await asyncio.to_thread(_trim, tree)
         return python_version(tree)

@@ -1,5 +1,6 @@
 """How much of the disk the store may have: its limit, and the room that is left."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ from gymsuite.types import Model
 DEFAULT_LIMIT_BYTES = 20 << 30
 _SHARE = 4
 _SPARE_BYTES = 64 << 20
+_NOTHING_BYTES = 1 << 20
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
@@ -56,6 +58,12 @@ def require_space(cache: Path, wanted_bytes: int, what: str) -> None:
 def free_bytes(cache: Path) -> int:
     """How much may be written: what the disk has left, but for a little."""
     return max(shutil.disk_usage(_existing(cache)).free - _SPARE_BYTES, 0)
+
+
+def is_full(path: Path) -> bool:
+    """Whether next to nothing can be written there."""
+    status = os.statvfs(path)
+    return status.f_bavail * status.f_frsize < _NOTHING_BYTES or status.f_favail == 0
 
 
 def read_size(text: str) -> int:

@@ -32,7 +32,7 @@ def parse(path: Path, arguments: Arguments) -> Recipe:
     Raises `DefinitionError` with the file and the line.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = path.read_text("utf-8").removeprefix("\ufeff")
     except (OSError, UnicodeDecodeError) as error:
         raise DefinitionError(f"{path}: cannot be read: {error}") from error
     if (path.parent / ".dockerignore").exists():

@@ -13,6 +13,7 @@ from gymsuite.sandbox import folders
 from gymsuite.sandbox.base import Base
 from gymsuite.sandbox.build import Builder, RunCommand, build
 from gymsuite.sandbox.debian import DEFAULT_RELEASE, debian_base
+from gymsuite.sandbox.disk import is_full
 from gymsuite.sandbox.dockerfile import parse
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
@@ -158,6 +159,8 @@ class Images:
         host = await self._local()
         async with open_build(host, image, env=BUILD_ENV, network=True) as sandbox:
             result = await sandbox.exec(command, timeout=_STEP_SECONDS)
+            if result.exit_code != 0 and is_full(self.store.cache):
+                return result._replace(disk_full=True)
             if result.exit_code == 0 and not result.timed_out:
                 changed = await sandbox.freeze()
                 await asyncio.to_thread(changed.rename, tree)

@@ -38,7 +38,10 @@ class Allowance:
         """Use some of it. Raises `UsageError` where nothing is left."""
         self._bytes -= size
         if self._bytes < 0:
-            raise UsageError(f"it unpacks to more than the {self._most} bytes that are allowed")
+            raise UsageError(
+                f"it unpacks to more than the {self._most} bytes that are allowed, by --max-size"
+                " or by what the disk has left"
+            )
 
     def take_entry(self) -> None:
         """Use one entry. Raises `UsageError` where none is left."""

@@ -21,6 +21,7 @@ from gymsuite.sandbox.local import LocalHost, open_local
 from gymsuite.sandbox.protocol import ExecResult
 from gymsuite.sandbox.provider import open_provider
 from gymsuite.suite import default_cache, suite_root
+from tests.command_line import command, make_suite, variables
 
 from .conftest import missing
 
@@ -159,6 +160,41 @@ def test_a_run_step_that_fails_is_the_authors_and_is_shown(
     message = str(caught.value)
     assert message.startswith(f"{folder}/Dockerfile:3: RUN echo some;")
     assert message.endswith("exit code 3; its last lines:\nsome\ncause")
+
+
+@pytest.mark.local
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
+def test_a_disk_that_fills_up_in_the_middle_of_a_layer_is_said_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    cache, registry = tmp_path / "cache", make_suite(tmp_path)
+    cache.mkdir()
+    for name, step in (
+        ("run", "RUN cat /workspace/* /dev/zero > /opt/big"),
+        ("copy", "COPY big /"),
+    ):
+        folder = tmp_path / "sandboxes" / name
+        folder.mkdir(parents=True)
+        (folder / "Dockerfile").write_text(f"FROM host\n{step}\n")
+        (folder / "big").write_bytes(bytes(20 << 20))
+    # A mount in a namespace of its own ends with the process.
+    mounted = (
+        f'mount -t tmpfs -o size=16m,mode=755 tmpfs {cache} && "$@"; code=$?; ls {cache}/layers'
+    )
+    for name in ("run", "copy"):
+        build = command("sandbox", "build", name, "--registry", registry, "--cache", cache)
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", f"{mounted}; exit $code", "sh", *build],
+            capture_output=True,
+            text=True,
+            env=variables(),
+            check=False,
+        )
+        assert done.returncode == 3, done.stderr
+        assert "No space left on device" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert len(done.stdout.split()) == 1, "the base alone"
+        assert not done.stdout.startswith(".partial")
 
 
 @pytest.mark.local

@@ -42,7 +42,8 @@ HIGH = f"""\
 FROM {NAME}-low
 RUN echo "$GREETING" > made && cp made /opt/one && ln /opt/one /opt/other \\
     && ln -s made soft && chmod 600 tree.txt && rm -r sub/gone /etc/issue \\
-    && mkdir -m 1777 /opt/shared && rm -r /mnt && mkdir /mnt && touch -d @1000000 /opt/old && mv plain.txt moved.txt
+    && mkdir -m 1777 /opt/shared && rm -r /mnt && mkdir /mnt \\
+    && touch -d @1000000 /opt/old && mv plain.txt moved.txt
 RUN ["touch", "two words"]
 """
 FACTS = """\

@@ -126,6 +126,8 @@ def test_copy_places_files_as_docker_does(workshop: Workshop) -> None:
         "COPY dir ../dir\n"
         "COPY one /data/\n"
         "COPY one /shared\n"
+        "COPY one /\n"
+        "COPY dir/sub //srv\n"
     )
     assert image.workdir == "/workspace/deep"
     assert texts(image) == {
@@ -137,6 +139,8 @@ def test_copy_places_files_as_docker_does(workshop: Workshop) -> None:
         "/workspace/dir/sub/three": "3",
         "/opt/real/one": "1",
         "/shared/one": "1",
+        "/one": "1",
+        "/srv/three": "3",
     }
     link = lookup(image.layers, "/opt/link")
     assert link is not None
