@@ -1,5 +1,7 @@
 """What a container may do, in the words of the Engine's API ("ContainerCreate")."""
 
+from pathlib import Path
+
 from gymsuite.sandbox.engine import Wish
 from gymsuite.sandbox.places import Place
 
@@ -27,7 +29,8 @@ def host_config(wish: Wish) -> dict[str, object]:
         "Tmpfs": {"/dev": _DEVICES} | {place.path: _options(place) for place in wish.places},
         # Said so, a missing source is an error; the Engine of another machine would make one.
         "Mounts": [
-            {"Type": "bind", "Source": str(wish.server), "Target": SERVER, "ReadOnly": True}
+            _bind(wish.server, SERVER),
+            *(_bind(path, target) for path, target in wish.sockets),
         ],
         "Memory": wish.memory_bytes,
         # The same number again means no swap beyond it.
@@ -40,6 +43,10 @@ def host_config(wish: Wish) -> dict[str, object]:
         "LogConfig": {"Type": "none", "Config": {}},
     }
     return config | ({"Runtime": wish.runtime} if wish.runtime else {})
+
+
+def _bind(source: Path, target: str) -> dict[str, object]:
+    return {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": True}
 
 
 def _options(place: Place) -> str:

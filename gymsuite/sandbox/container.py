@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.differences import Built, below, differences
@@ -23,12 +24,19 @@ from gymsuite.types import SandboxSpec
 
 
 @asynccontextmanager
-async def open_docker(fleet: Fleet, image: Image, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+async def open_docker(
+    fleet: Fleet,
+    image: Image,
+    spec: SandboxSpec,
+    *,
+    sockets: tuple[tuple[Path, str], ...] = (),
+) -> AsyncIterator[Sandbox]:
     """Open a fresh sandbox of an image that was ensured, and remove it on exit.
 
-    Raises `SandboxError`.
+    `sockets` of this machine are mounted below /dev, each at the path beside it. Raises
+    `SandboxError`.
     """
-    prepared = await fleet.take(image, spec)
+    prepared = await fleet.take(image, spec, sockets)
     try:
         sandbox = DockerSandbox(fleet, prepared, image, spec)
         end = asyncio.create_task(_end(prepared.channel, spec.lifetime_seconds))

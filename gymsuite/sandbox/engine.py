@@ -10,7 +10,10 @@ from gymsuite.sandbox.places import Place
 
 
 class Wish(NamedTuple):
-    """A container to be. `labels` say whose it is; `runtime` is "" for the Engine's default."""
+    """A container to be. `labels` say whose it is; `runtime` is "" for the Engine's default.
+
+    `sockets` of this machine are mounted, each at the path beside it.
+    """
 
     name: str
     image: str
@@ -21,6 +24,7 @@ class Wish(NamedTuple):
     cpus: float
     pids: int
     places: tuple[Place, ...]
+    sockets: tuple[tuple[Path, str], ...] = ()
 
 
 class Container(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.dockerhost import DockerHost
@@ -47,8 +48,16 @@ class Fleet:
                 finally:
                     await finish(warm.close())
 
-    async def take(self, image: Image, spec: SandboxSpec) -> Prepared:
-        """Get a container of an image that was ensured; whoever gets it discards it."""
+    async def take(
+        self, image: Image, spec: SandboxSpec, sockets: tuple[tuple[Path, str], ...] = ()
+    ) -> Prepared:
+        """Get a container of an image that was ensured; whoever gets it discards it.
+
+        One with `sockets` of this machine is never in the pool: they are mounted when it is made.
+        """
+        start = _start(self.freezer, image)
+        if sockets:
+            return await prepare(self.host, start, spec, _purpose(image), sockets)
         while (found := self.warm.take(image, spec)) is not None:
             try:
                 return await self._hand_over(found, image)
@@ -58,7 +67,7 @@ class Fleet:
             except BaseException:
                 await finish(discard(self.host.engine, found))
                 raise
-        return await prepare(self.host, _start(self.freezer, image), spec, _purpose(image))
+        return await prepare(self.host, start, spec, _purpose(image))
 
     async def _hand_over(self, found: Prepared, image: Image) -> Prepared:
         if found.channel.lost:

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from gymsuite.errors import PathRefused, SandboxDead, SandboxError
@@ -64,10 +64,17 @@ class Start(NamedTuple):
         yield from self.contents.batches()
 
 
-async def prepare(host: DockerHost, start: Start, spec: SandboxSpec, purpose: str) -> Prepared:
+async def prepare(
+    host: DockerHost,
+    start: Start,
+    spec: SandboxSpec,
+    purpose: str,
+    sockets: tuple[tuple[Path, str], ...] = (),
+) -> Prepared:
     """Make a container of an image that was ensured; whoever gets it discards it.
 
-    `purpose` is what its name begins with. Raises `SandboxError`.
+    `purpose` is what its name begins with; `sockets` of this machine are mounted, each at the path
+    beside it. Raises `SandboxError`.
     """
     image = start.image
     image.check_architecture()
@@ -86,6 +93,7 @@ async def prepare(host: DockerHost, start: Start, spec: SandboxSpec, purpose: st
         cpus=min(spec.cpus, host.capabilities.processors),
         pids=spec.pids,
         places=where,
+        sockets=sockets,
     )
     for tries_left in reversed(range(_TRIES)):
         try:

@@ -15,6 +15,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.local import LocalHost, open_local
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.sandbox.scratch import Scratches
 from gymsuite.sandbox.store import Report
 from gymsuite.types import SandboxSpec
 
@@ -132,7 +133,10 @@ async def _docker(runtime: str, place: _Workplace) -> AsyncIterator[Provider]:
     from gymsuite.sandbox.container import open_docker  # noqa: PLC0415 - see above
     from gymsuite.sandbox.fleet import Fleet  # noqa: PLC0415 - see above
 
-    with contextlib.closing(Images(place.image_roots, place.cache, report=place.report)) as images:
+    with (
+        contextlib.closing(Images(place.image_roots, place.cache, report=place.report)) as images,
+        contextlib.closing(Scratches(place.cache / "live")) as scratches,
+    ):
         async with Fleet.connect(images.store, place.report, runtime=runtime) as fleet:
 
             async def ensure(image: str) -> Image:
@@ -150,7 +154,11 @@ async def _docker(runtime: str, place: _Workplace) -> AsyncIterator[Provider]:
 
             @asynccontextmanager
             async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-                async with open_docker(fleet, await ensure(spec.image), spec) as sandbox:
-                    yield sandbox
+                image = await ensure(spec.image)
+                async with (
+                    way_out(spec, place.dialer, scratches) as out,
+                    open_docker(fleet, image, out.spec, sockets=out.sockets) as sandbox,
+                ):
+                    yield await out.join(sandbox)
 
             yield Provider(fleet.host.provider, open_, ensure)
