@@ -51,7 +51,7 @@ def test_a_timeout_kills_a_whole_tree_and_spares_its_neighbours(in_sandbox: InSa
 def test_a_tree_that_forks_without_end_dies_at_its_deadline(in_sandbox: InSandbox) -> None:
     async def body(sandbox: Sandbox) -> Any:
         # The shell itself becomes the sleep: it may not be able to fork once more.
-        bomb = "b() { b | b & }; b; exec sleep 1000"
+        bomb = "b() { b | b & }; { b; } & exec sleep 1000"
         result = await sandbox.exec(bomb, timeout=1)
         after = await sandbox.exec("echo alive", timeout=PATIENCE)
         return result, after
