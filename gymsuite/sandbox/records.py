@@ -103,14 +103,14 @@ def layers(cache: Path) -> Iterator[Layer]:
 
 def records(cache: Path) -> Iterator[tuple[Path, ImageRecord]]:
     """All images that were written down, and where; layers of some may be gone."""
-    for path in sorted((cache / "images").glob("**/*.json")):
-        with suppress(FileNotFoundError, ValueError):
-            yield path, ImageRecord.model_validate_json(path.read_bytes())
+    return _records(cache / "images", "*/*.json")
 
 
 def imported(cache: Path, name: str) -> ImageRecord | None:
     """Return the imported image of a name."""
-    found = (record for _, record in records(cache) if record.name == name)
+    if name != Path(name).name:
+        return None
+    found = (record for _, record in _records(cache / "images" / name, "*.json"))
     return next((record for record in found if record.origin == "imported"), None)
 
 
@@ -122,6 +122,12 @@ def write_whole(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
+
+
+def _records(folder: Path, pattern: str) -> Iterator[tuple[Path, ImageRecord]]:
+    for path in sorted(folder.glob(pattern)):
+        with suppress(FileNotFoundError, ValueError):
+            yield path, ImageRecord.model_validate_json(path.read_bytes())
 
 
 def _read(path: Path) -> Layer | None:

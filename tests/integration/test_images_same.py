@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +20,11 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.importing import Import, forget, import_image
 from gymsuite.sandbox.layers import walk
-from gymsuite.sandbox.local import LocalHost
+from gymsuite.sandbox.local import LocalHost, open_local
 from gymsuite.sandbox.provider import open_provider
 from gymsuite.sandbox.store import Store
-from gymsuite.suite import default_cache
+from gymsuite.suite import default_cache, suite_root
+from tests.image_archives import docker_save, file, folder, layer
 
 from .conftest import missing
 
@@ -168,6 +170,37 @@ def test_docker_builds_the_layers_that_a_local_sandbox_builds(
         )
     assert shown[0] == shown[1]
     assert shown[0][-4:] == ["opt", "opt/who", "srv", "srv/hard"]
+
+
+def test_the_kernel_hides_what_an_imported_layer_deletes(
+    roots: Path, local_host: LocalHost, tmp_path: Path
+) -> None:
+    low = layer(
+        folder("opt"), file("opt/kept"), file("opt/gone"), folder("opt/new"), file("opt/new/old")
+    )
+    high = layer(
+        folder("opt"), file("opt/.wh.gone"), folder("opt/new"), file("opt/new/.wh..wh..opq"),
+        file("opt/new/new"), folder("opt/both"), file("opt/.wh.both"), file("etc/.wh.issue"),
+    )  # fmt: skip
+    saved, name = docker_save(tmp_path / "saved.tar", [low, high]), f"{NAME}-layers"
+
+    async def main() -> str:
+        images = Images([suite_root() / "sandboxes"], default_cache(), host=local_host)
+        with contextlib.closing(images):
+            base = await images.ensure("base", base="debian")
+            top = await import_image(images.store, Import(saved, name), lambda _: None)
+            image = replace(base, layers=(*base.layers, *top.layers))
+            async with open_local(local_host, image, SandboxSpec(image=name)) as sandbox:
+                return (
+                    await sandbox.exec("cd /opt; find . | sort; ls /etc/issue", timeout=60)
+                ).output
+
+    try:
+        output = asyncio.run(main())
+    finally:
+        forget(Store(default_cache(), None), name)
+    assert output.split("\n")[:5] == [".", "./both", "./kept", "./new", "./new/new"]
+    assert "cannot access '/etc/issue'" in output
 
 
 def test_an_image_that_docker_saved_is_imported_the_same(roots: Path, tmp_path: Path) -> None:

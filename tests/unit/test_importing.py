@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import json
 import os
+import random
+import shutil
 import stat
 import struct
 import tarfile
@@ -406,6 +408,30 @@ def test_documents_that_make_no_sense_are_refused(
     tmp_path: Path, name: str, text: bytes, complaint: str
 ) -> None:
     assert complaint in refused(tmp_path, write(tmp_path / "source", {name: text}))
+
+
+def test_whatever_is_changed_in_an_archive_it_is_taken_or_refused(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    whole = docker_save(tmp_path / "whole", [LOW, HIGH]).read_bytes()
+    source, cache, refusals = tmp_path / "source", tmp_path / "cache", 0
+    for _ in range(200):
+        data = bytearray(whole)
+        for _ in range(draw.choice((1, 3, 10))):
+            data[draw.randrange(len(data))] = draw.choice((0, 46, 47, 48, 55, 128, 255))
+        for start in range(0, len(data) - 511, 512):
+            header = data[start : start + 512]
+            if header[257:262] == b"ustar":  # with a right checksum it is looked at further
+                header[148:156] = b" " * 8
+                data[start + 148 : start + 156] = b"%06o\0 " % sum(header)
+        source.write_bytes(data)
+        shutil.rmtree(cache, ignore_errors=True)  # a layer that is there is not read again
+        try:
+            bring(tmp_path, source, max_bytes=10 << 20)
+        except UsageError:
+            refusals += 1
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "source", "whole"]
+        assert list((cache / "layers").glob(".partial-*")) == []
+    assert refusals > 50
 
 
 def test_a_layout_whose_files_are_links_is_not_followed(tmp_path: Path) -> None:
