@@ -34,7 +34,7 @@ class Counters(NamedTuple):
 
 
 class Admission:
-    """Whom to let in: one for all providers of a process, or one for each.
+    """Whom to let in: one for all providers of an event loop, or one for each.
 
     Several processes share a machine by the memory that is really left, which all of them see.
     Whoever holds a sandbox is never made to wait for another one.

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymsuite.errors import SandboxError
+from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox.egress.dialing import Dialer
 from gymsuite.sandbox.egress.log import Log
 from gymsuite.sandbox.egress.policy import Policy
 from gymsuite.sandbox.egress.proxy import open_proxy
 from gymsuite.sandbox.forward import ForwardingSandbox
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Process, Sandbox, SandboxStats
+from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Process, Sandbox
 from gymsuite.sandbox.scratch import Scratches, remove_tree
 from gymsuite.types import SandboxSpec
 
@@ -75,7 +75,7 @@ async def way_out(spec: SandboxSpec, dialer: Dialer, scratches: Scratches) -> As
 
 
 class NetworkedSandbox:
-    """A sandbox with a way out. What ends its processes ends the inner end too: it comes back."""
+    """A sandbox with a way out. What ends its processes ends the inner end, which comes back."""
 
     def __init__(self, sandbox: Sandbox, hosts: tuple[str, ...], log: Log) -> None:
         self._sandbox = sandbox
@@ -86,10 +86,11 @@ class NetworkedSandbox:
         forward = ForwardingSandbox(self._connected, lambda: sandbox)
         self.exec = forward.exec
         self.spawn = forward.spawn
-        self.read = forward.read
-        self.write = forward.write
-        self.upload = forward.upload
-        self.download = forward.download
+        self.read = sandbox.read
+        self.write = sandbox.write
+        self.upload = sandbox.upload
+        self.download = sandbox.download
+        self.stats = sandbox.stats
 
     @property
     def description(self) -> Mapping[str, object]:
@@ -115,10 +116,6 @@ class NetworkedSandbox:
             self._forwarder = None
             return await self._sandbox.snapshot()
 
-    async def stats(self) -> SandboxStats:
-        """See `Sandbox.stats`."""
-        return await self._sandbox.stats()
-
     async def connect(self) -> None:
         """Start the inner end, if it does not run. Raises `SandboxError`."""
         async with self._turn:
@@ -126,7 +123,14 @@ class NetworkedSandbox:
                 self._forwarder = await _start(self._sandbox)
 
     async def _connected(self) -> Sandbox:
-        await self.connect()
+        try:
+            await self.connect()
+        except SandboxDead:
+            raise
+        except SandboxError:
+            # What was in the sandbox may have seen to it that nothing starts there any more: that
+            # costs its agent the network, and nobody the episode.
+            pass
         return self._sandbox
 
 
