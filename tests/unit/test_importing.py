@@ -429,9 +429,9 @@ def test_whatever_is_changed_in_an_archive_it_is_taken_or_refused(tmp_path: Path
             bring(tmp_path, source, max_bytes=10 << 20)
         except UsageError:
             refusals += 1
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "source", "whole"]
+        assert {path.name for path in tmp_path.iterdir()} <= {"cache", "source", "whole"}
         assert list((cache / "layers").glob(".partial-*")) == []
-    assert refusals > 50
+    assert 50 < refusals < 200
 
 
 def test_a_layout_whose_files_are_links_is_not_followed(tmp_path: Path) -> None:
