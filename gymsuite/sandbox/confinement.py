@@ -8,8 +8,12 @@ from gymsuite.sandbox.places import Place
 SERVER = "/dev/.exec"
 """Where the exec server lies inside: on a file system of its own, so the image stays as it was."""
 
+_CHANNEL = "/dev/.channel"
+COMMAND = ("join", _CHANNEL, "serve", "0")
+"""The exec server's arguments."""
+
 # For the exec server alone, which starts each command as whoever it should run as, and without.
-_KEPT: tuple[str, ...] = ()
+_KEPT = ("KILL", "SETGID", "SETPCAP", "SETUID")
 # The Engine's own /dev has no limit of inodes.
 _DEVICES = "rw,exec,dev,nosuid,size=65536,nr_inodes=128,mode=755"
 # What outlives its process would be memory that no kill brings back.
@@ -30,6 +34,7 @@ def host_config(wish: Wish) -> dict[str, object]:
         # Said so, a missing source is an error; the Engine of another machine would make one.
         "Mounts": [
             _bind(wish.server, SERVER),
+            _bind(wish.channel, _CHANNEL),
             *(_bind(path, target) for path, target in wish.sockets),
         ],
         "Memory": wish.memory_bytes,

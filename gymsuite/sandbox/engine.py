@@ -12,12 +12,14 @@ from gymsuite.sandbox.places import Place
 class Wish(NamedTuple):
     """A container to be. `labels` say whose it is; `runtime` is "" for the Engine's default.
 
-    `sockets` of this machine are mounted, each at the path beside it.
+    `channel` is the socket of this machine's to which the exec server comes; `sockets` are others,
+    with where they are mounted.
     """
 
     name: str
     image: str
     server: Path
+    channel: Path
     labels: Mapping[str, str]
     runtime: str
     memory_bytes: int

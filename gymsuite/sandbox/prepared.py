@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from gymsuite.errors import PathRefused, SandboxDead, SandboxError
+from gymsuite.errors import PathRefused, SandboxError
 from gymsuite.sandbox import transfer
 from gymsuite.sandbox.archive import Kind, made
-from gymsuite.sandbox.attach import AttachStream
 from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.connecting import connect
 from gymsuite.sandbox.contents import Listing, contents, does_not_fit, outside
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
-from gymsuite.sandbox.engine import ImageMissing, NameTaken, Started, Wish
+from gymsuite.sandbox.engine import ImageMissing, NameTaken, Wish
 from gymsuite.sandbox.freezing import Contents
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import resolve
@@ -24,8 +24,6 @@ from gymsuite.sandbox.reaper import labels, remove
 from gymsuite.sandbox.resident import finish
 from gymsuite.types import SandboxSpec
 
-_START_SECONDS = 60.0
-_GRACE_SECONDS = 30.0
 # A container may wait for its user before the lifetime of a sandbox begins.
 _SPARE_SECONDS = 120.0
 _TRIES = 3
@@ -87,6 +85,7 @@ async def prepare(
         name="",
         image=tag_of(image),
         server=host.server,
+        channel=Path(),
         labels=labels(spec.lifetime_seconds + _SPARE_SECONDS),
         runtime=host.runtime,
         memory_bytes=spec.memory_bytes,
@@ -125,13 +124,12 @@ async def discard(engine: Engine, prepared: Prepared) -> None:
 async def _prepare(host: DockerHost, start: Start, spec: SandboxSpec, wish: Wish) -> Prepared:
     try:
         async with host.starts:
-            started = await host.engine.start(wish)
-            channel = await _connect(start.image, started)
+            container, channel = await connect(host.engine, wish)
         try:
             listed = await host.listing(start.image, wish.places)
             await _fill(channel, spec, start.image, start.batches(listed, wish.places))
             seen = await first_look(channel, wish.places)
-            return Prepared(started.id, wish.name, channel, wish.places, listed, seen)
+            return Prepared(container, wish.name, channel, wish.places, listed, seen)
         except BaseException:
             await finish(channel.close())
             raise
@@ -140,24 +138,6 @@ async def _prepare(host: DockerHost, start: Start, spec: SandboxSpec, wish: Wish
     except BaseException:
         await finish(_quietly(host.engine, wish.name))
         raise
-
-
-async def _connect(image: Image, started: Started) -> Channel:
-    stream = AttachStream(started.connection)
-    # The exec server shares its processors with what it runs, by the container's CPU limit.
-    channel = Channel(stream, grace=_GRACE_SECONDS)
-    try:
-        await channel.open(within=_START_SECONDS)
-    except SandboxDead as error:
-        await finish(channel.close())
-        raise SandboxError(
-            f"the exec server did not start in a container of {image.name!r}:"
-            f" {stream.complaint or error}"
-        ) from error
-    except BaseException:
-        await finish(channel.close())
-        raise
-    return channel
 
 
 async def _fill(

@@ -1,0 +1,85 @@
+"""Starts a container and opens the channel to its exec server.
+
+The server comes to a socket of this machine where it can. Where it cannot, as in a runtime with a
+kernel of its own, it speaks over the connection that Docker relays.
+"""
+
+import asyncio
+from typing import NamedTuple
+
+from gymsuite.errors import SandboxDead, SandboxError
+from gymsuite.sandbox.attach import AttachStream
+from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.docker import Engine
+from gymsuite.sandbox.engine import Wish
+from gymsuite.sandbox.rendezvous import Rendezvous
+from gymsuite.sandbox.resident import finish
+from gymsuite.sandbox.stream import SocketStream
+
+_START_SECONDS = 60.0
+# The exec server shares its processors with what it runs, by the container's CPU limit.
+_GRACE_SECONDS = 30.0
+
+
+class Connected(NamedTuple):
+    """A container that runs, by its id, and its open channel."""
+
+    id: str
+    channel: Channel
+
+
+async def connect(engine: Engine, wish: Wish) -> Connected:
+    """Start a container. It may be there when this raises `SandboxError`; see `Engine.start`."""
+    try:
+        meeting = Rendezvous()
+    except OSError as error:
+        raise SandboxError(f"cannot make a socket for a container: {error}") from error
+    try:
+        started = await engine.start(wish._replace(channel=meeting.path))
+        stream = AttachStream(started.connection)
+        return Connected(started.id, await _meet(engine, started.id, meeting, stream))
+    finally:
+        meeting.close()
+
+
+async def _meet(
+    engine: Engine, container: str, meeting: Rendezvous, stream: AttachStream
+) -> Channel:
+    relayed = Channel(stream, grace=_GRACE_SECONDS)
+    coming = asyncio.create_task(meeting.accept())
+    speaking = asyncio.create_task(relayed.open(within=_START_SECONDS))
+    channel: Channel | None = None
+    try:
+        await asyncio.wait((coming, speaking), return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            channel = await _direct(engine, container, meeting, coming.result())
+        else:
+            await speaking
+            channel = relayed
+    except SandboxDead as error:
+        said = stream.complaint or error
+        raise SandboxError(f"the exec server did not start in a container: {said}") from error
+    finally:
+        await finish(_cancel(coming, speaking))
+        if channel is not relayed:
+            await finish(relayed.close())
+    return channel
+
+
+async def _direct(engine: Engine, container: str, meeting: Rendezvous, peer: int) -> Channel:
+    first = await engine.first_process(container)
+    if peer != first:
+        raise SandboxError(f"process {peer} came for container {container[:12]}, not {first}")
+    channel = Channel(SocketStream(meeting.take()), grace=_GRACE_SECONDS)
+    try:
+        await channel.open(within=_START_SECONDS)
+    except BaseException:
+        await finish(channel.close())
+        raise
+    return channel
+
+
+async def _cancel(*tasks: asyncio.Task[int] | asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
