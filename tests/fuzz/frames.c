@@ -105,7 +105,14 @@ static const char *any_path(void) {
                "/workspace/f/\xff\n", "/workspace/f/x");
 }
 
-static uint32_t any_id(void) { return ANY_NUMBER(1, 2, 3, 4, 5, 0, 0xffffffff); }
+/* A process that this round has spawned, or 0. */
+static uint32_t spawned;
+
+static uint32_t any_id(void) {
+    if (spawned && chance(2)) return spawned;
+    return ANY_NUMBER(1, 2, 3, 4, 5, 0, 0xffffffff);
+}
+
 static uint32_t any_size(void) { return ANY_NUMBER(0, 1, 2, 7, 64, 4096, 1 << 20, 128u << 20, 0x7fffffff, 0xffffffff); }
 
 static void put_command(void) {
@@ -191,13 +198,33 @@ static void put_frame(void) {
     uint8_t type = runs ? (uint8_t)ANY_NUMBER(1, 8) : types[chance(sizeof types)];
     /* What is said of jobs mostly ends the server, so it comes seldom. */
     if (!chance(40)) type = (uint8_t)ANY_NUMBER(9, 11, 13, 14, 15);
+    if (spawned && chance(2)) type = (uint8_t)ANY_NUMBER(2, 9, 9, 9, 11, 11, 13, 14, 15);
     put_u32(0);
-    put_u32(any_id());
+    put_u32(spawned && (type == 9 || type == 11 || type == 14) && chance(20) ? spawned : any_id());
     put_u8(chance(60) ? type : (uint8_t)chance(256));
     put_payload(type);
     if (!chance(4)) spoil(start);
     uint32_t length = (uint32_t)(filled - start - 4);
     if (!chance(80)) length = any_size();
+    memcpy(out + start, &length, sizeof length);
+}
+
+/* An honest process, so that what is said of one is of something. */
+static void put_spawned(void) {
+    size_t start = filled;
+    spawned = 77;
+    put_u32(0);
+    put_u32(spawned);
+    put_u8(8);
+    put_u32(ANY_NUMBER(1, 100, 1 << 18));
+    put_text("");
+    put_text("/");
+    put_u32(3);
+    put_text("/bin/sh");
+    put_text("-c");
+    put_text(ANY("echo out; echo err >&2; exec cat", "exec cat", "seq 1000; sleep 1", "exec sleep 1", "exit 3"));
+    put_u32(0);
+    uint32_t length = (uint32_t)(filled - start - 4);
     memcpy(out + start, &length, sizeof length);
 }
 
@@ -232,8 +259,10 @@ static void connect_server(bool held) {
 static void one_round(void) {
     char *arguments[] = {"exec-server", "serve", "0", NULL};
     filled = 0;
+    spawned = 0;
+    if (!chance(8)) put_spawned();
     for (uint32_t count = 1 + chance(20); count && filled < MOST / 2; count--) put_frame();
-    connect_server(!chance(16));
+    connect_server(!chance(spawned ? 2 : 16));
     server_main(3, arguments);
     abort();
 }
