@@ -130,7 +130,8 @@ class Images:
             raise recipe.error(
                 recipe.base_line,
                 f"FROM {name}: images start from host, debian, debian:RELEASE"
-                f" (debian:{DEFAULT_RELEASE}) or another image of ours: {error}",
+                f" (debian:{DEFAULT_RELEASE}) or another image of ours, which `gymsuite sandbox"
+                f" import` may bring in: {error}",
             ) from error
 
     async def _open(self, record: ImageRecord) -> Image:
@@ -171,7 +172,10 @@ class Images:
             try:
                 self._host = await asyncio.to_thread(LocalHost.probe, self.store.cache)
             except SandboxError as error:
-                message = f"an image's RUN steps run in a local sandbox: {error}"
+                message = (
+                    f"an image's RUN steps run in a local sandbox: {error}. Or build it by"
+                    " `gymsuite sandbox build NAME --provider docker`"
+                )
                 raise SandboxError(message, retryable=False) from error
             self._held.callback(self._host.close)
         return self._host

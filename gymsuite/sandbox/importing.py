@@ -31,6 +31,7 @@ from gymsuite.sandbox.threads import in_thread
 from gymsuite.sandbox.unpacking import unpack
 
 _MOST_ENTRIES = 2_000_000
+_MOST_LAYERS = MOST_LAYERS - 8  # so that an image can start from it
 # What a file system says of a name or a link that is no good, rather than of itself.
 _BAD_NAMES = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP, errno.EMLINK})
 
@@ -106,9 +107,9 @@ class _Layers:
             where = f"layer {number} of {len(manifest.layers)}"
             await self._ensure(digest, where, self._unpacker(archive, blob, where))
             digests.append(digest)
-        if len(digests) <= MOST_LAYERS:
+        if len(digests) <= _MOST_LAYERS:
             return digests
-        low, high = digests[: 1 - MOST_LAYERS], digests[1 - MOST_LAYERS :]
+        low, high = digests[: 1 - _MOST_LAYERS], digests[1 - _MOST_LAYERS :]
         trees = [self.store.tree(digest) for digest in low]
         flat = digest_of("flat", *low)
         await self._ensure(flat, f"{len(low)} layers in one", lambda tree, _: flatten(trees, tree))

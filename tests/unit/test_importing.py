@@ -220,7 +220,7 @@ def test_a_layer_that_comes_twice_and_one_that_is_there_are_no_trouble(tmp_path:
 def test_more_layers_than_a_mount_can_take_become_fewer(tmp_path: Path) -> None:
     layers = [LOW, HIGH, *[layer(file(f"n{number}", b"n")) for number in range(30)]]
     image = bring(tmp_path, docker_save(tmp_path / "source", layers))
-    assert len(image.layers) == 24
+    assert len(image.layers) == 16
     assert texts(image) == {**EXPECTED, **{f"/n{number}": "n" for number in range(30)}}
 
 
