@@ -120,6 +120,7 @@ def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[s
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if wish.network else ("--unshare-net",)),
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
+        *("--cap-drop", "ALL"),
         *_root(mounts),
         *("--proc", "/proc", "--dev", "/dev"),
         *_proc(masks),

@@ -2,13 +2,14 @@
 
 import resource
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Frozen
 from gymsuite.types import SandboxSpec
 
 _EVENT_DESCRIPTORS = {"memory": 10, "pids": 11}
+_PER_PROCESS = {"memory_bytes": resource.RLIMIT_DATA, "file_bytes": resource.RLIMIT_FSIZE}
 _SHM_BYTES = 64 << 20
 _LEAST_BYTES = 1 << 20
 _LEAST_INODES = 256
@@ -20,13 +21,17 @@ _BESIDE_COMMANDS = 2
 
 @dataclass(frozen=True)
 class Quota:
-    """Limits as they are asked for; None is no limit. What is written lies in memory."""
+    """Limits as they are asked for; None is no limit.
+
+    `disk_bytes` and `inodes` hold for what lies in memory, `file_bytes` for one file on a disk.
+    """
 
     pids: int
     cpus: float | None = None
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     inodes: int | None = None
+    file_bytes: int | None = None
 
     @classmethod
     def of(cls, spec: SandboxSpec) -> "Quota":
@@ -38,6 +43,10 @@ class Quota:
     def shm_bytes(self) -> int:
         """What /dev/shm may hold: files fill at most five eighths of the memory, or nothing ran."""
         return min(_SHM_BYTES, (self.memory_bytes or _SHM_BYTES * 8) // 8)
+
+    def on_disk(self) -> "Quota":
+        """As far as it can be kept by a sandbox that writes to a disk."""
+        return replace(self, disk_bytes=None, inodes=None, file_bytes=self.disk_bytes)
 
     def room(self, frozen: Iterable[Frozen]) -> tuple[int, int]:
         """Bytes and inodes that are left above what was frozen; 0 is no limit."""
@@ -74,8 +83,8 @@ class Enforcement:
             for name, (at, file) in self.cgroups.events.items()
             for word in ("event", str(_EVENT_DESCRIPTORS[name]), str(at), file)
         ]
-        if self._per_process:
-            words += ["limit", str(resource.RLIMIT_DATA), str(self.quota.memory_bytes)]
+        for name, value in self._per_process.items():
+            words += ["limit", str(_PER_PROCESS[name]), str(value)]
         return words
 
     def server(self) -> Sequence[str]:
@@ -89,8 +98,13 @@ class Enforcement:
         return [str(own), *events]
 
     @property
-    def _per_process(self) -> bool:
-        return self.quota.memory_bytes is not None and "memory" not in self.cgroups.controllers
+    def _per_process(self) -> Mapping[str, int]:
+        limits = {}
+        if self.quota.memory_bytes is not None and "memory" not in self.cgroups.controllers:
+            limits["memory_bytes"] = self.quota.memory_bytes
+        if self.quota.file_bytes is not None:
+            limits["file_bytes"] = self.quota.file_bytes
+        return limits
 
     def description(self, network: str) -> Mapping[str, object]:
         """What a rollout's record says: None is a limit that is not enforced."""
@@ -103,6 +117,5 @@ class Enforcement:
             "disk_bytes": self.quota.disk_bytes,
             "inodes": self.quota.inodes,
         }
-        if self._per_process:
-            return {"limits": limits, "per_process": {"memory_bytes": self.quota.memory_bytes}}
-        return {"limits": limits}
+        per_process = self._per_process
+        return {"limits": limits, **({"per_process": per_process} if per_process else {})}

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
@@ -52,7 +53,7 @@ async def open_local(
         lifetime_seconds=spec.lifetime_seconds,
         sockets=sockets,
     )
-    async with running(host, place) as sandbox:
+    async with _with_room(host, place) as roomy, running(host, roomy) as sandbox:
         yield LocalSandbox(sandbox)
 
 
@@ -61,10 +62,6 @@ async def open_build(
     host: LocalHost, image: Image, *, env: Mapping[str, str], network: bool
 ) -> AsyncIterator["BuildSandbox"]:
     """Open a sandbox whose changes can be kept as a layer; `network` is for the build alone."""
-    try:
-        scratch = host.make_directory()
-    except OSError as error:
-        raise SandboxError(f"cannot prepare a build: {error}") from error
     place = Place(
         image=image,
         env={**_ENV, **image.env, **env},
@@ -72,11 +69,32 @@ async def open_build(
         quota=_BUILD_QUOTA,
         network=network,
         extra_binds=tuple(network_binds()) if network else (),
-        scratch=scratch,
     )
+    async with (
+        _scratch(host) as scratch,
+        running(host, replace(place, scratch=scratch)) as sandbox,
+    ):
+        yield BuildSandbox(sandbox, scratch / "upper")
+
+
+@asynccontextmanager
+async def _with_room(host: LocalHost, place: Place) -> AsyncIterator[Place]:
+    """Give a sandbox a place for what it writes: in memory, or else on disk."""
+    if host.in_memory:
+        yield place
+    else:
+        async with _scratch(host) as scratch:
+            yield replace(place, scratch=scratch, quota=place.quota.on_disk())
+
+
+@asynccontextmanager
+async def _scratch(host: LocalHost) -> AsyncIterator[Path]:
     try:
-        async with running(host, place) as sandbox:
-            yield BuildSandbox(sandbox, scratch / "upper")
+        scratch = host.make_directory()
+    except OSError as error:
+        raise SandboxError(f"cannot prepare a sandbox: {error}") from error
+    try:
+        yield scratch
     finally:
         await finish(_remove(scratch))
 
@@ -86,7 +104,8 @@ class LocalSandbox:
 
     def __init__(self, running: Running) -> None:
         self._running = running
-        self._verbs = Verbs(running.channel, running.place.env, running.place.workdir)
+        place = running.place
+        self._verbs = Verbs(running.channel, place.env, place.workdir, own_root=True)
         self.exec = self._verbs.exec
         self.spawn = self._verbs.spawn
         self.read = self._verbs.read

@@ -6,12 +6,15 @@ inside would otherwise be root to the host's files.
 
 import asyncio
 import os
+import resource
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox import binary, bubblewrap, hierarchies
+from gymsuite.sandbox.box import Answer
 from gymsuite.sandbox.bubblewrap import Bubblewrap, Masks, Mounts, Wish
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.channel import Channel
@@ -27,10 +30,11 @@ UNPRIVILEGED = 59_847
 
 _TRIAL_SECONDS = 30.0
 _HOW = (
-    "The local provider needs unprivileged user namespaces (user.max_user_namespaces above 0, not"
-    " restricted by AppArmor, and in a container a seccomp profile that allows them, as"
-    " --security-opt seccomp=unconfined or a Kubernetes pod with hostUsers: false has); or use the"
-    " docker provider"
+    "The local provider needs user namespaces, which a machine denies by"
+    " user.max_user_namespaces = 0 or kernel.apparmor_restrict_unprivileged_userns = 1 (see"
+    " sysctl), and a container unless it was started with --security-opt seccomp=unconfined"
+    " --security-opt systempaths=unconfined, or as a Kubernetes pod with hostUsers: false,"
+    " procMount: Unmasked and seccompProfile: Unconfined; or use the docker provider"
 )
 
 
@@ -39,7 +43,8 @@ class LocalHost:
     """What was found. `uid` and `gid` are whom layers have to belong to.
 
     With `drops`, root is given up before a sandbox starts. In a `flat` sandbox the kernel refuses
-    further user namespaces; the system call filter does in any.
+    further user namespaces; the system call filter does in any. Only `in_memory` can it be limited
+    what a sandbox writes, and frozen: before Linux 6.6, overlayfs needs a disk to write to.
     """
 
     bwrap: Bubblewrap
@@ -48,6 +53,7 @@ class LocalHost:
     gid: int
     drops: bool
     flat: bool
+    in_memory: bool
     cgroups: Cgroups
     keepers: Keepers
     masks: Masks
@@ -63,16 +69,15 @@ class LocalHost:
             cache.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SandboxError(str(error), retryable=False) from error
-        drops = os.geteuid() == 0
-        uid = UNPRIVILEGED if drops else os.getuid()
-        gid = UNPRIVILEGED if drops else os.getgid()
+        drops, uid, gid = _sandbox_user()
+        _allow_descriptors()
         cgroups = hierarchies.find()
         cgroups.remove_stale()
         scratches = Scratches(cache / "live")
         remove_stale(scratches.parent)
         keepers = Keepers(server, uid, gid, cgroups)
         host = cls(
-            bwrap, server, uid, gid, drops=drops, flat=True,
+            bwrap, server, uid, gid, drops=drops, flat=True, in_memory=True,
             cgroups=cgroups, keepers=keepers, masks=Masks.find(), scratches=scratches,
             snapshots=Snapshots(),
         )  # fmt: skip
@@ -81,9 +86,9 @@ class LocalHost:
             layer = host.make_directory() / "upper"
             # A flat namespace takes a write to /proc/sys, read-only in many containers.
             for candidate in (host, replace(host, flat=False)):
-                complaint = _in_a_thread(candidate, layer)
+                complaint, in_memory = _in_a_thread(candidate, layer)
                 if not complaint:
-                    return candidate
+                    return replace(candidate, in_memory=in_memory)
         except OSError as error:
             complaint = str(error)
         finally:
@@ -118,34 +123,75 @@ class LocalHost:
         return [*stage.words, "run", command, *arguments]
 
 
-def _in_a_thread(host: LocalHost, layer: Path) -> str:
+def _sandbox_user() -> tuple[bool, int, int]:
+    """Say whether root is to be given up, and whom sandboxes belong to."""
+    if os.geteuid() != 0:
+        return False, os.getuid(), os.getgid()
+    maps = Path("/proc/self/uid_map").read_text()
+    users = [tuple(map(int, line.split())) for line in maps.splitlines()]
+    if any(first <= UNPRIVILEGED < first + count for first, _, count in users):
+        return True, UNPRIVILEGED, UNPRIVILEGED
+    if any(first == outside == 0 for first, outside, _ in users):
+        raise SandboxError(
+            "this process is the machine's root in a user namespace with no other user, and so"
+            " would its sandboxes be; start it outside, or as an ordinary user",
+            retryable=False,
+        )
+    return False, 0, 0
+
+
+def _allow_descriptors() -> None:
+    """Take as many descriptors as this process may have: each sandbox needs three."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _in_a_thread(host: LocalHost, layer: Path) -> tuple[str, bool]:
     """Wait for a trial; whoever wants to know may have an event loop running."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _try(host, layer)).result()
 
 
-async def _try(host: LocalHost, layer: Path) -> str:
-    """Start a sandbox on a layer, with no limits; say what went wrong."""
-    stage, key = Stage(), "trial"
-    mounts = Mounts(stage.host(host.server), (stage.host(layer),), stage.kept(key), (), "/")
+async def _try(host: LocalHost, layer: Path) -> tuple[str, bool]:
+    """Start a sandbox with no limits; say what went wrong, or whether it can write to memory."""
     try:
         box = await host.keeper().box()
     except SandboxError as error:
-        return str(error)
+        return str(error), False
     try:
-        run = host.run(stage, mounts, Wish(network=False, serve=("0",), shm_bytes=1 << 20))
-        resident = await Resident.start(box, ["upper", key, "1m", "0", "--", *run])
+        resident = await Resident.start(box, _trial(host, layer))
         channel = Channel(await resident.connect())
         try:
             await channel.open(within=_TRIAL_SECONDS)
         except SandboxDead as error:
-            return resident.complaint() or str(error)
-        else:
-            return ""
+            return resident.complaint() or str(error), False
         finally:
             await channel.close()
             resident.close()
+        return "", _keeps_attributes(await box.ask("upper", within=_TRIAL_SECONDS))
     except (OSError, SandboxError) as error:
-        return str(error) or "it said nothing"
+        return str(error) or "it said nothing", False
     finally:
         await box.end()
+
+
+def _trial(host: LocalHost, layer: Path) -> list[str]:
+    stage, key = Stage(), "trial"
+    mounts = Mounts(stage.host(host.server), (stage.host(layer),), stage.kept(key), (), "/")
+    run = host.run(stage, mounts, Wish(network=False, serve=("0",), shm_bytes=1 << 20))
+    return ["upper", key, "1m", "0", "--", *run]
+
+
+def _keeps_attributes(answer: Answer) -> bool:
+    """Whether a directory in memory remembers what overlayfs has to write down there."""
+    if answer.descriptor is None:
+        return False
+    try:
+        os.setxattr(answer.descriptor, "user.overlay.trial", b"y")
+    except OSError:
+        return False
+    finally:
+        os.close(answer.descriptor)
+    return True

@@ -68,14 +68,18 @@ class Running:
 
     async def upper(self) -> int:
         """Open the directory of what it changed since it last started, as overlayfs keeps it."""
+        if self.place.scratch is not None:
+            return os.open(self.place.scratch / "upper", os.O_RDONLY | os.O_DIRECTORY)
         return _descriptor(await self.box.ask("upper", within=_ASK_SECONDS))
 
     def usage(self) -> Usage:
         """What its cgroups counted."""
         return self.host.cgroups.usage(self.keeper.groups, self.resident.group)
 
-    async def disk_bytes(self) -> int:
-        """How much it has written that differs from the image that was built."""
+    async def disk_bytes(self) -> int | None:
+        """How much it has written that differs from the image that was built, where it counts."""
+        if not self.place.in_memory:
+            return None
         upper = await self.upper()
         try:
             own = _used_bytes(os.fstatvfs(upper))
@@ -96,6 +100,11 @@ class Running:
 
     async def snapshot(self) -> Image:
         """End its processes, freeze what it changed, and start it again above that."""
+        if not self.place.in_memory:
+            raise SandboxError(
+                "a sandbox that writes to a disk cannot be frozen; memory takes Linux 6.6 or later",
+                retryable=False,
+            )
         async with self._turn:
             await self.channel.kill_all()
             await self.channel.close("is being started anew, after a snapshot")

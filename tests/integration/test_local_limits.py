@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gymsuite import ExecResult, Sandbox, SandboxDead, SandboxSpec
+from gymsuite import ExecResult, Sandbox, SandboxDead, SandboxError, SandboxSpec
+from gymsuite.errors import PathRefused
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.keepers import Keepers
@@ -217,6 +218,32 @@ def test_without_cgroups_each_process_has_its_limits(
             assert stats.oom_kills is None
 
     asyncio.run(main())
+
+
+def test_on_a_disk_it_is_said_that_writing_is_not_limited_but_for_each_file(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    on_disk = replace(local_host, in_memory=False)
+
+    async def main() -> None:
+        async with open_local(on_disk, local_image, spec(disk_bytes=16 * MIB)) as sandbox:
+            description: Any = sandbox.description
+            assert description["limits"]["disk_bytes"] is None
+            assert description["limits"]["inodes"] is None
+            assert description["per_process"]["file_bytes"] == 16 * MIB
+            result = await sandbox.exec("head -c 20M /dev/zero > f", timeout=PATIENCE)
+            assert result.exit_code != 0
+            with pytest.raises(PathRefused):
+                await sandbox.write("g", bytes(17 * MIB))
+            await sandbox.write("small", b"data")
+            changes = await sandbox.changes("/workspace")
+            assert "/workspace/small" in {change.path for change in changes.changed}
+            assert (await sandbox.stats()).disk_bytes is None
+            with pytest.raises(SandboxError, match="cannot be frozen"):
+                await sandbox.snapshot()
+
+    asyncio.run(main())
+    assert_nothing_is_left(local_host, set())
 
 
 def test_what_tells_of_the_machine_is_masked(local_host: LocalHost, local_image: Image) -> None:

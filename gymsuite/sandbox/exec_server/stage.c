@@ -91,9 +91,10 @@ static void set_stage(struct scene *scene, int outside) {
 }
 
 static void drop_privileges(uid_t uid, gid_t gid) {
-    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+    /* To map the root of a user's own namespace takes a capability there, which bubblewrap gives up. */
+    for (unsigned long capability = 0; uid && prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)) give_up("cannot drop", "the bounding set");
-    if (!getuid() && setgroups(0, NULL)) give_up("cannot leave", "its groups");
+    if (getuid() != uid && setgroups(0, NULL)) give_up("cannot leave", "its groups");
     if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid)) give_up("cannot become", "an unprivileged user");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up("cannot set", "no_new_privs");
     /* Changing the user cleared it, so it is set last. */
