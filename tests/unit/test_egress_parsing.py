@@ -169,6 +169,11 @@ def test_a_head_ends_with_an_empty_line_and_lines_with_cr_lf() -> None:
     assert caught.value.status.startswith("431")
 
 
+def in_records(payload: bytes, size: int) -> bytes:
+    pieces = (payload[at : at + size] for at in range(0, len(payload), size))
+    return b"".join(b"\x16\x03\x01" + len(piece).to_bytes(2, "big") + piece for piece in pieces)
+
+
 def client_hello(name: str | None) -> bytes:
     """What Python's own TLS says first."""
     context = ssl.create_default_context()
@@ -190,8 +195,11 @@ def test_a_hello_may_come_in_pieces() -> None:
     hello = client_hello("pypi.example")
     assert {examine(hello[:size]).kind for size in range(len(hello))} == {"part"}
     payload = hello[5:]
-    records = b"".join(b"\x16\x03\x01\x00\x01" + payload[i : i + 1] for i in range(len(payload)))
-    assert examine(records) == ("hello", "pypi.example")
+    assert examine(in_records(payload, 100)) == ("hello", "pypi.example")
+
+
+def test_a_hello_in_countless_records_is_broken() -> None:
+    assert examine(in_records(client_hello("pypi.example")[5:], 1)).kind == "broken"
 
 
 def test_what_is_not_tls_is_something_else() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gymsuite.sandbox.egress.names import Address, Endpoint, address_of, is_public
 from gymsuite.sandbox.egress.request import Refusal
+from gymsuite.sandbox.threads import in_thread
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a host name; raises OSError for none."""
@@ -18,9 +19,8 @@ _MOST_ADDRESSES = 4
 
 
 async def resolve(host: str) -> Sequence[str]:
-    """Ask this machine's resolver."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    """Ask this machine's resolver, which may be slow, and must hold up nobody else's threads."""
+    found = await in_thread(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
     return [str(address[4][0]) for address in found]
 
 

@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 _HANDSHAKE = 0x16
 _MAJOR = 3
 _LONGEST_RECORD = 1 << 14
-_LONGEST_HELLO = 1 << 16
+_LONGEST_HELLO = 1 << 14
+_MOST_RECORDS = 32
 _CLIENT_HELLO = 1
 _SERVER_NAME = 0
 _ENCRYPTED_HELLO = 0xFE0D
@@ -60,12 +61,15 @@ class _Reader:
 
 def _message(data: bytes) -> bytes | None:
     """The first handshake message, put together from as many records as it lies in."""
-    message = b""
-    while len(data) >= 5:  # noqa: PLR2004 - a record's type, version and length
-        length = int.from_bytes(data[3:5], "big")
-        if data[0] != _HANDSHAKE or data[1] != _MAJOR or not 0 < length <= _LONGEST_RECORD:
+    message, at = b"", 0
+    for _ in range(_MOST_RECORDS):
+        header = data[at : at + 5]
+        if len(header) < 5:  # noqa: PLR2004 - a record's type, version and length
+            return None
+        length = int.from_bytes(header[3:], "big")
+        if header[0] != _HANDSHAKE or header[1] != _MAJOR or not 0 < length <= _LONGEST_RECORD:
             raise _BrokenError
-        message += data[5 : 5 + length]
+        message += data[at + 5 : at + 5 + length]
         if message and message[0] != _CLIENT_HELLO:
             raise _BrokenError
         if len(message) >= 4:  # noqa: PLR2004 - a message's type and length
@@ -74,8 +78,8 @@ def _message(data: bytes) -> bytes | None:
                 raise _BrokenError
             if len(message) >= size:
                 return message[4:size]
-        data = data[5 + length :]
-    return None
+        at += 5 + length
+    raise _BrokenError
 
 
 def _server_name(message: bytes) -> str:

@@ -11,12 +11,13 @@ from pathlib import Path
 from gymsuite.sandbox.egress.dialing import Dialer
 from gymsuite.sandbox.egress.log import ALLOWED, BudgetSpentError, Entry, Log
 from gymsuite.sandbox.egress.policy import Policy
-from gymsuite.sandbox.egress.relay import CHUNK_BYTES, Relay
+from gymsuite.sandbox.egress.relay import CHUNK_BYTES, MOST_PIECES, Relay
 from gymsuite.sandbox.egress.request import Refusal, Request, end_of_head, parse_request
 
 _MOST_CONNECTIONS = 64
 _HEAD_SECONDS = 10.0
-_REFUSED_SECONDS = 0.1
+_REFUSED_SECONDS = 0.25
+_MOST_DIALS = 8
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
@@ -48,6 +49,7 @@ class _Proxy:
         self._dialer = dialer
         self._log = log
         self._loop = asyncio.get_running_loop()
+        self._dials = asyncio.Semaphore(_MOST_DIALS)
 
     async def serve(self, listener: socket.socket) -> None:
         """Take so many clients at once; those beyond wait in the kernel, and cost nothing here."""
@@ -95,18 +97,21 @@ class _Proxy:
         request, early = await self._request(client)
         entry.method, entry.endpoint = request.method, request.endpoint
         self._check(request)
-        with closing(await self._dialer.dial(request.endpoint)) as server:
+        async with self._dials:
+            connected = await self._dialer.dial(request.endpoint)
+        with closing(connected) as server:
             if request.is_tunnel:
                 await self._loop.sock_sendall(client, _ESTABLISHED)
             await Relay(client, server, self._log, entry).run(request, early)
 
     async def _request(self, client: socket.socket) -> tuple[Request, bytes]:
-        data = b""
+        data, pieces = b"", 0
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
                 while (end := end_of_head(data)) is None:
+                    pieces += 1
                     more = await self._loop.sock_recv(client, CHUNK_BYTES)
-                    if not more:
+                    if not more or pieces > MOST_PIECES:
                         raise Refusal("400 Bad Request", "request", "the request is not complete")
                     data += more
         except TimeoutError as error:

@@ -11,7 +11,11 @@ from gymsuite.sandbox.egress.names import address_of
 from gymsuite.sandbox.egress.request import Refusal, Request
 
 CHUNK_BYTES = 64 << 10
+MOST_PIECES = 64
+"""In so many pieces a client may say what it wants: each is looked at with all before it."""
+
 _IDLE_SECONDS = 120.0
+_HALF_SECONDS = 30.0
 # An alert of TLS, fatal: unrecognized_name.
 _ALERT = bytes.fromhex("15030100020270")
 
@@ -29,6 +33,7 @@ class Relay:
         self._log = log
         self._entry = entry
         self._loop = asyncio.get_running_loop()
+        self._patience = _IDLE_SECONDS
         self._idle = asyncio.timeout(_IDLE_SECONDS)
 
     async def run(self, request: Request, early: bytes) -> None:
@@ -41,17 +46,21 @@ class Relay:
         first = await self._greeting(request.endpoint.host, early)
         await self._send(self._server, first, self._log.up)
         await self._pump(self._client, self._server, self._log.up)
+        self._hurry()
 
     async def _greeting(self, host: str, data: bytes) -> bytes:
         """The client's first bytes, once they are known to ask for no other server by TLS."""
-        while (hello := examine(data)).kind == "part":
+        pieces = 0
+        while (hello := examine(data)).kind == "part" and pieces < MOST_PIECES:
+            pieces += 1
             more = await self._loop.sock_recv(self._client, CHUNK_BYTES)
             if not more:
                 break
             data += more
         by_name = address_of(host) is None
         right = hello.server_name == host or not (by_name or hello.server_name)
-        if hello.kind == "broken" or (hello.kind == "hello" and not right):
+        broken = hello.kind == "broken" or pieces == MOST_PIECES
+        if broken or (hello.kind == "hello" and not right):
             with suppress(OSError):
                 await self._loop.sock_sendall(self._client, _ALERT)
             raise Refusal("", "tls", f"the client asked for {hello.server_name!r} by TLS")
@@ -68,6 +77,17 @@ class Relay:
                 raise ConnectionAbortedError
             await self._send(self._server, data, self._log.up)
             left -= len(data)
+        if not await self._loop.sock_recv(self._client, 1):
+            self._hurry()
+
+    def _hurry(self) -> None:
+        """The client has said all, or is gone: a server may keep the connection all the same."""
+        self._patience = _HALF_SECONDS
+        self._rest()
+
+    def _rest(self) -> None:
+        if not self._idle.expired():
+            self._idle.reschedule(self._loop.time() + self._patience)
 
     async def _down(self) -> None:
         await self._pump(self._server, self._client, self._log.down)
@@ -79,7 +99,7 @@ class Relay:
             sink.shutdown(socket.SHUT_WR)
 
     async def _send(self, sink: socket.socket, data: bytes, pay: Pay) -> None:
-        self._idle.reschedule(self._loop.time() + _IDLE_SECONDS)
+        self._rest()
         covered = pay(self._entry, len(data))
         await self._loop.sock_sendall(sink, data[:covered])
         if covered < len(data):
