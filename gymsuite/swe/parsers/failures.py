@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
 from gymsuite.swe.parsers.text import plain, uncoloured
@@ -31,9 +32,8 @@ _CHART = re.compile(
     rf"Chrome\s{_VERSION}[^\S\r\n]\(.+?\)[^\S\r\n](?P<name>.*)FAILED$", re.MULTILINE
 )
 _ANY_BROWSER = re.compile(
-    r"^.*?(?:PhantomJS|Headless ?Chrome|Chrome(?: Headless)?|Firefox) [\d.]+ \([^)\n]*\) "
-    r"(?P<name>.+)FAILED$",
-    re.MULTILINE,
+    r"(?:PhantomJS|Headless ?Chrome|Chrome(?: Headless)?|Firefox) [\d.]+ \([^)]*\) "
+    r"(?P<name>.+)FAILED$"
 )
 _NUMBERED = re.compile(r"\d+\)\s(?P<name>.*)")
 _ESLINT_START = re.compile(r"\s{2}\d+\)")
@@ -44,9 +44,9 @@ def read_bpmn_upstream(log: str, _: Context) -> Iterator[Result]:
     return _failed(log, _BPMN)
 
 
-def read_bpmn(log: str, _: Context) -> Iterator[Result]:
+def read_karma_failures(log: str, _: Context) -> Iterator[Result]:
     """Read karma's failures in any browser."""
-    return _failed(plain(log), (_ANY_BROWSER,))
+    return _in_any_browser(plain(log))
 
 
 def read_openlayers_upstream(log: str, _: Context) -> Iterator[Result]:
@@ -56,10 +56,11 @@ def read_openlayers_upstream(log: str, _: Context) -> Iterator[Result]:
 
 def read_openlayers(log: str, _: Context) -> Iterator[Result]:
     """Read the same of a log with colours, in any browser."""
-    return _spaced(_failed(plain(log), (*_OPENLAYERS[2:], _ANY_BROWSER)))
+    text = plain(log)
+    return _spaced(chain(_failed(text, _OPENLAYERS[2:]), _in_any_browser(text)))
 
 
-def read_chart(log: str, _: Context) -> Iterator[Result]:
+def read_chart_upstream(log: str, _: Context) -> Iterator[Result]:
     """Read karma's failures in Chrome; a name keeps its last space."""
     return _failed(uncoloured(log), (_CHART,))
 
@@ -105,6 +106,13 @@ def _first_space(log: str, start: int, line: int, error: int) -> int:
         head = log[start:line]
         return start + len(head.rstrip())
     return next((at for at in range(line, error) if log[at].isspace()), -1)
+
+
+def _in_any_browser(log: str) -> Iterator[Result]:
+    for line in lines(log):
+        text = line.rstrip()
+        if text.endswith("FAILED") and (match := _ANY_BROWSER.search(text)):
+            yield Result(match["name"], Status.FAILED)
 
 
 def _failed(log: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[Result]:

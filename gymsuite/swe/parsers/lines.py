@@ -105,15 +105,6 @@ MICROPYTHON = Format(
     {"pass": Status.PASSED, "FAIL": Status.FAILED, "skip": Status.SKIPPED},
 )
 
-GOOGLETEST = Format(
-    re.compile(r".*\[\s*(?P<mark>OK|FAILED)\s*\]\s(?P<name>.*)\s\(.*\)$"),
-    {"OK": Status.PASSED, "FAILED": Status.FAILED},
-    wider=re.compile(
-        r"\[\s*(?P<mark>SKIPPED|FAILED)\s*\]\s(?P<name>[\w/]+\.[\w/]+)(?: \(.*\)|, where .*)?$"
-    ),
-    more={"SKIPPED": Status.SKIPPED},
-)
-
 GOTEST = Format(
     re.compile(r"--- (?P<mark>PASS|FAIL|SKIP): (?P<name>.+) \(.+\)$"),
     {**PASS_FAIL, "SKIP": Status.SKIPPED},

@@ -1,12 +1,10 @@
 """PHPUnit's `--testdox`: a line for each class, and its tests below it."""
 
-import re
 from collections.abc import Iterator
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
 from gymsuite.swe.parsers.text import plain
 
-_CLASS = re.compile(r"(?P<title>\w.+) \(.+\)$")
 _UPSTREAM = {"✔": Status.PASSED, "✘": Status.FAILED, "↩": Status.SKIPPED}
 _MARKS = {
     **_UPSTREAM,
@@ -29,9 +27,16 @@ def read_phpunit(log: str, _: Context) -> Iterator[Result]:
 def _read(log: str, marks: dict[str, Status]) -> Iterator[Result]:
     title: str | None = None
     for line in lines(log):
-        if match := _CLASS.match(line):
-            title = match["title"]
+        if found := _title(line):
+            title = found
             continue
         text = line.lstrip()
         if text and text[0] in marks:
             yield Result(f"{title} > {text[1:].lstrip()}", marks[text[0]])
+
+
+def _title(line: str) -> str:
+    """The title of a class, before its full name in parentheses; "" for any other line."""
+    if not line.endswith(")") or not (line[0].isalnum() or line[0] == "_"):
+        return ""
+    return line[: max(line.rfind(" (", 2, len(line) - 2), 0)]

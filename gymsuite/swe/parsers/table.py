@@ -14,6 +14,7 @@ from gymsuite.swe.parsers import (
     cousins,
     doctest_xml,
     failures,
+    googletest,
     json_reports,
     karma,
     lines,
@@ -37,7 +38,7 @@ from gymsuite.swe.parsers.results import (
     joined,
     last_wins,
 )
-from gymsuite.swe.parsers.text import plain, text_of
+from gymsuite.swe.parsers.text import plain, text_of, without_long_lines
 
 _LIGHTHOUSE_MOCHA = frozenset({"9.5", "10.0", "10.2"})
 _JEKYLL_MINITEST = frozenset({"9141", "8047", "8167"})
@@ -45,12 +46,16 @@ _JEKYLL_CUCUMBER = frozenset({"8761", "8771"})
 
 
 class Parser(NamedTuple):
-    """The two readings of one log format. `runner` says in words whose output it is."""
+    """The two readings of one log format. `runner` says in words whose output it is.
+
+    The log of one that is a document may hold it all in one line.
+    """
 
     runner: str
     read: Reader
     upstream: Reader
     dialect: pytest.Dialect | None = None
+    is_document: bool = False
 
 
 def _pytest(runner: str, dialect: pytest.Dialect) -> Parser:
@@ -154,7 +159,7 @@ UPSTREAM: Mapping[str, Parser] = {
         "jest --verbose, by command", trees.read_calypso, trees.read_calypso_upstream
     ),
     "parse_log_bpmn_js": Parser(
-        "karma, failures only", failures.read_bpmn, failures.read_bpmn_upstream
+        "karma, failures only", failures.read_karma_failures, failures.read_bpmn_upstream
     ),
     "parse_log_carbon": _FILES,
     "parse_log_eslint": _same("mocha, failures only", failures.read_eslint),
@@ -170,10 +175,15 @@ UPSTREAM: Mapping[str, Parser] = {
         failures.read_openlayers_upstream,
     ),
     "parse_log_prismjs": Parser(
-        "mocha's JSON reporter", json_reports.read_prism, json_reports.read_prism_upstream
+        "mocha's JSON reporter",
+        json_reports.read_prism,
+        json_reports.read_prism_upstream,
+        is_document=True,
     ),
     "parse_log_quarto_cli": Parser("deno test", quarto.read_quarto, quarto.read_quarto_upstream),
-    "parse_log_chart_js": _same("karma, failures only", failures.read_chart),
+    "parse_log_chart_js": Parser(
+        "karma, failures only", failures.read_karma_failures, failures.read_chart_upstream
+    ),
     "parse_log_marked": _same("jasmine, failures only", failures.read_marked),
     "parse_log_p5js": _same("mocha, failures only", p5.read_p5),
     "parse_log_react_pdf": _FILES,
@@ -188,10 +198,15 @@ UPSTREAM: Mapping[str, Parser] = {
     "parse_log_redis": _lines("redis' Tcl tests", lines.REDIS),
     "parse_log_jq": _lines("automake tests", lines.JQ),
     "parse_log_doctest": Parser(
-        "doctest (C++) -r=xml", doctest_xml.read_doctest, doctest_xml.read_doctest_upstream
+        "doctest (C++) -r=xml",
+        doctest_xml.read_doctest,
+        doctest_xml.read_doctest_upstream,
+        is_document=True,
     ),
     "parse_log_micropython_test": _lines("micropython's run-tests", lines.MICROPYTHON),
-    "parse_log_googletest": _lines("GoogleTest", lines.GOOGLETEST),
+    "parse_log_googletest": Parser(
+        "GoogleTest", googletest.read_googletest, googletest.read_googletest_upstream
+    ),
     "parse_log_gotest": _GO,
     "parse_log_maven": _same("mvn -Dtest=..., one build a test", builds.read_maven),
     "parse_log_ant": _lines("ant's junit task", lines.ANT),
@@ -222,7 +237,9 @@ COUSINS: Mapping[str, Parser] = {
     "surefire": _one("Maven Surefire, by class", cousins.read_surefire),
     "ctest": _one("CTest", cousins.read_ctest),
     "exunit": _one("mix test --trace", cousins.read_exunit),
-    "results_json": _one("the JSON of a data set's own parser", cousins.read_json),
+    "results_json": _one("the JSON of a data set's own parser", cousins.read_json)._replace(
+        is_document=True
+    ),
 }
 """What cousins of SWE-bench need, under names of ours."""
 
@@ -242,6 +259,7 @@ def parse(name: str, log: bytes | str, context: Context = Context()) -> Parsed: 
     """Read a log robustly. Never raises for what a log says."""
     parser = find_parser(name)
     text = text_of(log)
+    text = text if parser.is_document else without_long_lines(text)
     if parser.dialect:
         return pytest.parse_pytest(text, parser.dialect)
     return joined(parser.read(text, context))

@@ -7,6 +7,7 @@ _SEQUENCE = re.compile(
 )
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_LONGEST_LINE = 4096
 _SPACE = re.compile(r"\s+")
 _DURATION = re.compile(r" ?(?:\(\d[\d.]* ?(?:m?s|µs|min)\)|\d[\d.]* ?ms)$")
 
@@ -15,6 +16,13 @@ def text_of(log: bytes | str) -> str:
     """Decode a log, whatever its bytes are; every kind of line end becomes a newline."""
     text = log if isinstance(log, str) else log.decode("utf-8", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def without_long_lines(text: str) -> str:
+    """Leave out lines that no result can be, however long a tester makes them."""
+    if len(text) <= _LONGEST_LINE:
+        return text
+    return "\n".join(line for line in text.split("\n") if len(line) <= _LONGEST_LINE)
 
 
 def plain(text: str) -> str:

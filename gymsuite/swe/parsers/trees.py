@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"\d+\)")
 _PASSING = re.compile(r"\n[ \t]*\d+ passing")
 _JEST = " ./node_modules/.bin/jest "
 _CHECK, _CROSS = "✓", "✕"
-_ASSERTION = re.compile(r"AssertionError:\s+#[\s\S]*?\n\n")
+_ASSERTION = re.compile(r"AssertionError:\s+#")
 _NOISE = ("ERROR", "LOG", "WARN", "Check", "in")
 _MOCHA_RUN = re.compile(r"running\s\d+\stest\sfiles")
 _MOCHA_TIME = re.compile(r"(?P<name>.*)\s\(\d+m+s\)")
@@ -95,7 +95,7 @@ def read_next(log: str, context: Context) -> Iterator[Result]:
 
 def _next_karma(log: str) -> Iterator[Result]:
     suites = Suites()
-    text = _ASSERTION.sub("", uncoloured(log))
+    text = _without_assertions(uncoloured(log))
     for block in text.split(" xvfb-run ")[1:]:
         for line in lines(block.rpartition("Starting browser Chrome")[2]):
             if line.startswith("TOTAL"):
@@ -108,6 +108,18 @@ def _next_karma(log: str) -> Iterator[Result]:
                     break
             else:
                 suites.heading(line)
+
+
+def _without_assertions(log: str) -> str:
+    """Drop what an assertion says, up to an empty line."""
+    kept, at = [], 0
+    while match := _ASSERTION.search(log, at):
+        end = log.find("\n\n", match.end())
+        if end < 0:
+            break
+        kept.append(log[at : match.start()])
+        at = end + 2
+    return "".join((*kept, log[at:]))
 
 
 _RUNNING = re.compile(r"Running:.*\)\n{3}\s{2}(?P<suite>.*)\n")

@@ -7,11 +7,6 @@ from gymsuite.swe.parsers.results import Context, Result, Status, lines
 from gymsuite.swe.parsers.text import plain
 from gymsuite.swe.parsers.unittest_upstream import VERSION
 
-_ENDING = re.compile(
-    r"^(?P<name>.*?) \.\.\. +(?:(?P<said>.*?) ?)??"
-    r"(?P<mark>ok|OK|FAIL|ERROR|expected failure|unexpected success|skipped(?: .*)?)$"
-)
-_NAME_ONLY = re.compile(r"^(?P<name>.*?) \.\.\.(?: (?P<said>.*))?$")
 _TITLE = re.compile(
     r"^(?P<mark>FAIL|ERROR): (?P<name>[\w.]+ \([\w.<>]+\))(?P<part>(?: \[.*\])?(?: \(.*\))?)$"
 )
@@ -40,15 +35,28 @@ def read_unittest(log: str, _: Context) -> Iterator[Result]:
             yield Result(VERSION, Status.PASSED)
         if after_rule and (match := _TITLE.match(text)):
             yield Result(match["name"], _STATUSES[match["mark"]])
-        elif match := _ENDING.match(text):
-            yield from _named(match["name"], _STATUSES.get(match["mark"], Status.SKIPPED))
-            waiting = ""
-        elif match := _NAME_ONLY.match(text):
-            waiting = match["name"]
+        elif " ..." in text:
+            name, status = _ended(text)
+            waiting = "" if status else name
+            if status:
+                yield from _named(name, status)
         elif waiting and text in _STATUSES:
             yield from _named(waiting, _STATUSES[text])
             waiting = ""
         after_rule = _RULE.match(text) is not None
+
+
+def _ended(text: str) -> tuple[str, Status | None]:
+    """The name before the last dots that a mark ends, or else before the first dots."""
+    name, _, said = text.rpartition(" ... ")
+    said = said.strip()
+    if name and said.startswith("skipped"):
+        return name, Status.SKIPPED
+    if name and said in _STATUSES:
+        return name, _STATUSES[said]
+    name, _, said = text.partition(" ...")
+    mark = next((mark for mark in _STATUSES if said.endswith(f" {mark}")), None)
+    return name, _STATUSES[mark] if mark else None
 
 
 def _named(text: str, status: Status) -> Iterator[Result]:
