@@ -36,9 +36,8 @@ class Maker:
             raise SandboxError("no Engine")
         name = f"{image.name}{len(self.made)}"
         self.made.append(name)
-        return Prepared(
-            name, name, Channel(Nothing()), (), {}, Look({}, frozenset(), complete=True)
-        )
+        look = Look({}, frozenset(), complete=True)
+        return Prepared(name, name, CHANNEL, (), {}, look)
 
     async def discard(self, prepared: Prepared) -> None:
         self.discarded.append(prepared.name)
