@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import pytest
 from docker.client import DockerClient
+from docker.errors import DockerException
 
 from gymsuite import SandboxSpec
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.base import ENV
+from gymsuite.sandbox.collecting import clean
 from gymsuite.sandbox.dockerbuild import open_docker_build
 from gymsuite.sandbox.dockerhost import tag_of
 from gymsuite.sandbox.image import Image
@@ -22,6 +24,7 @@ from gymsuite.sandbox.importing import Import, forget, import_image
 from gymsuite.sandbox.layers import walk
 from gymsuite.sandbox.local import LocalHost, open_local
 from gymsuite.sandbox.provider import open_provider
+from gymsuite.sandbox.reaper import IMAGE_PREFIX
 from gymsuite.sandbox.store import Store
 from gymsuite.suite import default_cache, suite_root
 from tests.image_archives import docker_save, file, folder, layer
@@ -78,10 +81,17 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (low / "tree" / path).write_text(f"{path}\n")
     (low / "tree/to-sub").symlink_to("sub")
     yield root
-    for kept in (default_cache() / "images").glob(f"{NAME}*"):
-        for record in kept.iterdir():
-            record.unlink()
-        kept.rmdir()
+    clean(default_cache(), keep=lambda image: not image.name.startswith(NAME))
+    for empty in (default_cache() / "images").glob(f"{NAME}*"):
+        empty.rmdir()
+    with (
+        contextlib.suppress(DockerException),
+        contextlib.closing(DockerClient.from_env()) as client,
+    ):
+        tags = [tag for one in client.api.images() for tag in one["RepoTags"] or ()]
+        for tag in tags:
+            if tag.startswith(f"{IMAGE_PREFIX}{NAME}"):
+                client.api.remove_image(tag)
 
 
 def seen(roots: Path, provider: str, name: str = NAME, facts: str = FACTS) -> Seen:
