@@ -34,9 +34,8 @@ from gymsuite.sandbox.wire import (
 GRACE_SECONDS = 10.0
 FILE_SECONDS = 60.0
 _NOT_RUNNABLE = 126
-_MACHINE_IS_SICK = frozenset(
-    (errno.EIO, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
-)
+# A full disk is not among them: a sandbox has one of its own, and fills it itself.
+_MACHINE_IS_SICK = frozenset((errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE))
 _HELLO = 0
 _OF_JOBS = frozenset((Request.OUTPUT, Request.WINDOW, Request.EXIT, Request.GONE))
 _Answer = asyncio.Future[Reply | None]

@@ -1,6 +1,7 @@
 """What a path can be made to answer is the doing of whoever made it, never a broken sandbox."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,10 +35,31 @@ def test_a_file_system_that_a_command_filled_is_no_full_disk(
     async def body(sandbox: Sandbox) -> None:
         fill = "head -c 100000000 /dev/zero > /dev/shm/fill; ln -s /dev/shm/new planted"
         await sandbox.exec(fill, timeout=PATIENCE)
-        with pytest.raises(PathRefused, match="cannot write"):
+        with pytest.raises(PathRefused, match="cannot write .*No space left"):
             await sandbox.write(path, b"x" * 100_000)
 
     in_sandbox(body)
+
+
+@pytest.mark.parametrize("fill", ["head -c 1G /dev/zero > fill", "seq 1000000 | xargs touch"])
+def test_a_disk_that_a_command_filled_refuses_writes_and_can_be_emptied(
+    provider: Provider, fill: str, tmp_path: Path
+) -> None:
+    spec = SandboxSpec(image="fixture", disk_bytes=32 << 20, inodes=5000)
+    (tmp_path / "file").write_bytes(b"x" * 100_000)
+
+    async def main() -> bytes | None:
+        async with provider.open(spec) as sandbox:
+            await sandbox.exec(f"mkdir full; cd full; {fill}", timeout=PATIENCE)
+            with pytest.raises(PathRefused, match="No space left"):
+                await sandbox.write("new", b"x" * 100_000)
+            with pytest.raises(PathRefused, match="No space left"):
+                await sandbox.upload(tmp_path, "up")
+            await sandbox.exec("rm -r full", timeout=PATIENCE)
+            await sandbox.upload(tmp_path, "up")
+            return await sandbox.read("up/file")
+
+    assert asyncio.run(main()) == b"x" * 100_000
 
 
 def test_more_than_a_request_can_carry_is_refused_and_the_sandbox_lives(

@@ -354,7 +354,9 @@ def test_an_upload_of_what_cannot_be_sent_is_the_callers_mistake(tmp_path: Path)
     answered(body)
 
 
-@pytest.mark.parametrize(("error", "kind"), [(20, PathRefused), (28, SandboxError)])
+@pytest.mark.parametrize(
+    ("error", "kind"), [(20, PathRefused), (28, PathRefused), (5, SandboxError)]
+)
 def test_an_upload_that_is_refused_names_the_member(
     tmp_path: Path, error: int, kind: type[SandboxError]
 ) -> None:

@@ -11,22 +11,14 @@
 
 #include "paths.h"
 
-enum { CHUNK = 256 << 10, SPARE = 16 << 20, SPARE_FILES = 64 };
-
-/* Whether the sandbox's own disk has no room; else what is full is a place such as /dev/shm. */
-static bool disk_is_full(size_t size) {
-    struct statfs disk;
-    if (statfs("/", &disk)) return true;
-    return disk.f_bavail * (uint64_t)disk.f_bsize < size + SPARE || (disk.f_files && disk.f_ffree < SPARE_FILES);
-}
+enum { CHUNK = 256 << 10 };
 
 static bool on_own_disk(int fd) {
     struct statfs here, disk;
     return fstatfs(fd, &here) || statfs("/", &disk) || here.f_type == disk.f_type;
 }
 
-int file_blame(int fd, size_t size, int error) {
-    if (error == ENOSPC && !disk_is_full(size)) return EFBIG;
+int file_blame(int fd, int error) {
     if ((error == EIO || error == ENOMEM) && fd >= 0 && !on_own_disk(fd)) return EINVAL;
     return error;
 }
@@ -71,7 +63,7 @@ static int read_file(const char *path, size_t limit, struct buffer *reply) {
     if (fstat(fd, &status) || !S_ISREG(status.st_mode)) result = READ_ABSENT;
     else if (status.st_size > 0 && (uint64_t)status.st_size > limit) result = READ_TOO_LARGE;
     else result = read_all(fd, limit, (size_t)status.st_size, reply);
-    int error = result == READ_FAILED ? file_blame(fd, 0, errno) : 0;
+    int error = result == READ_FAILED ? file_blame(fd, errno) : 0;
     close(fd);
     errno = error;
     return result;
@@ -167,8 +159,8 @@ static int fill_file(int fd, mode_t mode, const uint8_t *data, size_t size) {
 static int write_file(const char *path, mode_t mode, const uint8_t *data, size_t size) {
     int flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     int fd = path_open(path, flags, mode, true);
-    if (fd < 0) return file_blame(fd, size, errno);
-    int error = fill_file(fd, mode, data, size) ? file_blame(fd, size, errno) : 0;
+    if (fd < 0) return file_blame(fd, errno);
+    int error = fill_file(fd, mode, data, size) ? file_blame(fd, errno) : 0;
     if (close(fd) && !error) error = errno;
     return error;
 }

@@ -168,7 +168,7 @@ static const char *make_all(struct place *place, struct frame *frame) {
     while (frame->at < frame->size) {
         struct made_entry entry = take_entry(frame);
         if (failed || !make(place, &entry)) continue;
-        error = file_blame(place->parent, entry.size, errno);
+        error = file_blame(place->parent, errno);
         failed = entry.path;
     }
     errno = error;
