@@ -77,7 +77,7 @@ class Way:
             if half_close:
                 writer.write_eof()
             return await asyncio.wait_for(reader.read(), 20)
-        except ConnectionResetError:
+        except ConnectionError:
             return b""
         finally:
             writer.close()
