@@ -12,6 +12,7 @@ from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox.box import Answer, Box
 from gymsuite.sandbox.cgroups import Usage
 from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.flatten import flatten
 from gymsuite.sandbox.image import Frozen, Image
 from gymsuite.sandbox.keeper import Keeper
 from gymsuite.sandbox.limits import Enforcement
@@ -21,6 +22,8 @@ from gymsuite.sandbox.resident import Resident, finish
 
 _START_SECONDS = 30.0
 _ASK_SECONDS = 15.0
+_DEEPEST = 32
+_ROOM_BYTES = 1 << 20
 
 
 @dataclass
@@ -108,9 +111,10 @@ class Running:
         async with self._turn:
             await self.channel.kill_all()
             await self.channel.close("is being started anew, after a snapshot")
-            image = replace(
-                self.place.image, frozen=(*self.place.image.frozen, await self._freeze())
-            )
+            frozen = (*self.place.image.frozen, await self._freeze())
+            if len(self.place.image.layers) + len(frozen) > _DEEPEST:
+                frozen = await self._flattened(frozen)
+            image = replace(self.place.image, frozen=frozen)
             place = replace(self.place, image=image)
             key = secrets.token_hex(8)
             self.resident.close()
@@ -125,15 +129,43 @@ class Running:
             # It may be done all the same, and then nobody else would give it up.
             self.keeper.release(self.key)
             raise
+        return self._kept(self.key, descriptor)
+
+    async def _flattened(self, frozen: tuple[Frozen, ...]) -> tuple[Frozen, ...]:
+        """Copy what was frozen at different times into one, or leave it where that fails."""
+        key = secrets.token_hex(8)
+        size = sum(layer.size_bytes for layer in frozen) + _ROOM_BYTES
+        inodes = sum(layer.inodes for layer in frozen)
+        try:
+            room = await self.box.ask("room", key, str(size), str(inodes), within=_ASK_SECONDS)
+        except SandboxError:
+            return frozen
+        target = _descriptor(room)
+        folders = [layer.descriptor for layer in reversed(frozen)]
+
+        async def copy() -> None:
+            await asyncio.to_thread(flatten, folders, target)
+
+        try:
+            await finish(copy())
+        except BaseException as error:
+            os.close(target)
+            self.keeper.release(key)
+            if isinstance(error, OSError):
+                return frozen
+            raise
+        return (self._kept(key, target),)
+
+    def _kept(self, key: str, descriptor: int) -> Frozen:
         used = os.fstatvfs(descriptor)
         frozen = Frozen(
-            key=self.key,
+            key=key,
             keeper=self.keeper.token,
             descriptor=descriptor,
             size_bytes=_used_bytes(used),
             inodes=used.f_files - used.f_ffree,
         )
-        weakref.finalize(frozen, _release, self.keeper, self.key, descriptor, os.getpid())
+        weakref.finalize(frozen, _release, self.keeper, key, descriptor, os.getpid())
         return frozen
 
 

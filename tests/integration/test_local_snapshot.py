@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,61 @@ def test_changes_are_those_since_the_built_image_through_any_number_of_snapshots
                 image = await sandbox.snapshot()
                 assert await changed(sandbox) == wanted, script
                 held.append(image)
+
+    asyncio.run(main())
+
+
+SHUFFLE = """
+import os, random, shutil, sys
+chance = random.Random(int(sys.argv[1]))
+for _ in range(6):
+    place = os.path.join(chance.choice(("a", "b", "tree", "tree/deep", "a/c")))
+    kind = chance.choice(("file", "file", "directory", "remove", "link", "mode", "pipe"))
+    parent = os.path.dirname(place) or "."
+    if not os.path.isdir(parent) or os.path.islink(parent):
+        continue
+    if kind in ("remove", "file", "link", "pipe") and os.path.lexists(place):
+        shutil.rmtree(place) if os.path.isdir(place) and not os.path.islink(place) else os.unlink(place)
+    if kind == "directory" and not os.path.lexists(place):
+        os.mkdir(place)
+    if kind == "file":
+        open(place, "w").write(str(chance.random()))
+    if kind == "link":
+        os.symlink("plain.txt", place)
+    if kind == "pipe":
+        os.mkfifo(place)
+    if kind == "mode" and os.path.isfile(place):
+        os.chmod(place, chance.choice((0o755, 0o600)))
+"""  # noqa: E501 - a script
+STATE = "find . -printf '%p %y %m %l\\n' | sort; find . -type f | sort | xargs cat | cksum"
+
+
+def test_a_deep_stack_of_snapshots_is_flattened_and_shows_the_same(
+    local_host: LocalHost, local_image: Image, tmp_path: Path
+) -> None:
+    empty = tuple(tmp_path / str(number) for number in range(26))
+    for layer in empty:
+        layer.mkdir()
+        os.chown(layer, local_host.uid, local_host.gid)
+    tall = replace(local_image, layers=(*local_image.layers, *empty))
+
+    async def main() -> None:
+        async with open_local(local_host, tall, SPEC) as sandbox:
+            depths = []
+            for number in range(10):
+                command = ["python3", "-c", SHUFFLE, str(number)]
+                result = await sandbox.exec(command, timeout=PATIENCE)
+                assert result.exit_code == 0, result.output
+                state, changes = await run(sandbox, STATE), await sandbox.changes("/workspace")
+                image = await sandbox.snapshot()
+                depths.append(len(image.layers) + len(image.frozen))
+                assert await run(sandbox, STATE) == state
+                assert await sandbox.changes("/workspace") == changes
+            assert max(depths) == 32
+            assert depths[-1] < 32, "each of the last was above what is flat"
+            async with open_local(local_host, image, SPEC) as child:
+                assert await run(child, STATE) == state
+                assert await child.changes("/workspace") == changes
 
     asyncio.run(main())
 

@@ -65,7 +65,7 @@ void spare_prepare(struct keeper *keeper) {
     groups_remove(&keeper->groups, number);
 }
 
-static void complain(struct box *box, const char *id, const char *what) {
+static void complain(const struct box *box, const char *id, const char *what) {
     char text[400];
     snprintf(text, sizeof text, "error %.200s: %s", what, strerror(errno));
     answer(box->control, id, text, -1);
@@ -144,6 +144,19 @@ static void box_kill(struct box *box) {
     kin_kill(box->pid, box->killed > box->since + BY_FORCE_US);
 }
 
+/* A place for what is made of what was frozen; it is released by its key. */
+static void make_room(const struct keeper *keeper, const struct box *box, const char *id) {
+    const char *key = message_next(&message), *bytes = message_next(&message), *inodes = message_next(&message);
+    errno = EINVAL;
+    if (!inodes || mkdir(kept(key, ""), 0755) || !upper_mount(keeper, key, bytes, inodes)) {
+        complain(box, id, "cannot make room");
+        return;
+    }
+    int fd = open(kept(key, "/upper"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    answer(box->control, id, fd < 0 ? "error it has no directory" : "ok", fd);
+    if (fd >= 0) close(fd);
+}
+
 static void wait_for(struct box *box, enum purpose purpose, const char *id) {
     if (box->purpose == END) return;
     box->purpose = purpose;
@@ -179,6 +192,7 @@ void box_serve(struct keeper *keeper, struct box *box) {
     if (!verb) complain(box, id, "no verb");
     else if (!strcmp(verb, "start") && message.fd_count == 2) start(keeper, box, id);
     else if (!strcmp(verb, "upper")) show_upper(box, id);
+    else if (!strcmp(verb, "room")) make_room(keeper, box, id);
     else if (!strcmp(verb, "wait")) wait_for(box, WAIT, id);
     else if (!strcmp(verb, "stop")) wait_for(box, STOP, id);
     else if (!strcmp(verb, "freeze")) wait_for(box, FREEZE, id);
