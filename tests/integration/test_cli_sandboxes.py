@@ -254,3 +254,22 @@ def test_a_cache_is_kept_below_its_limit(tmp_path: Path, suite: str) -> None:
     assert "3 layers removed" in run("cache", "limit", "0")
     run("sandbox", "build", "high", "--registry", suite)
     assert "3 layers removed" in run("cache", "limit", "0"), "the build itself had them in use"
+
+
+def test_a_machine_without_docker_is_told_so_and_what_else_was_asked_for_is_done(
+    tmp_path: Path, suite: str, cache: str
+) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        nobody = f"unix://{tmp_path}/none.sock"
+        return gymsuite(*arguments, cwd=tmp_path, GYMSUITE_CACHE=cache, DOCKER_HOST=nobody)
+
+    for arguments in (
+        ["sandbox", "build", "low", "--registry", suite, "--provider", "docker"],
+        ["cache", "clean", "--docker"],
+    ):
+        done = run(*arguments)
+        assert "no Docker Engine answers" in done.stderr
+        assert done.returncode == 3
+    reaped = run("sandbox", "reap")
+    assert reaped.returncode == 0
+    assert "no containers looked for: no Docker Engine answers" in reaped.stdout
