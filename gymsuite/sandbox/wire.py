@@ -240,16 +240,16 @@ def exec_result(payload: memoryview) -> ExecResult:
     if flags & _REFUSED:
         raise RefusedError(bytes(output[split:]).decode(errors="replace").strip())
     return ExecResult(
-        exit_code=code,
-        stdout=bytes(output[:split]),
-        stderr=bytes(output[split:]),
-        timed_out=bool(flags & _TIMED_OUT),
-        truncated=bool(flags & _TRUNCATED),
-        wall_seconds=wall_us / 1e6,
-        cpu_seconds=cpu_us / 1e6,
-        oom=bool(flags & _OOM),
-        disk_full=bool(flags & _DISK_FULL),
-        pids=bool(flags & _PIDS),
+        code,
+        bytes(output[:split]),
+        bytes(output[split:]),
+        flags & _TIMED_OUT != 0,
+        flags & _TRUNCATED != 0,
+        wall_us / 1e6,
+        cpu_us / 1e6,
+        flags & _OOM != 0,
+        flags & _DISK_FULL != 0,
+        flags & _PIDS != 0,
     )
 
 

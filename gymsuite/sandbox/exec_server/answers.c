@@ -17,8 +17,8 @@ static uint8_t limit_flags(const struct server *server, const struct job *job) {
     struct events now = limits_events(&server->limits);
     uint8_t flags = 0;
     if (now.oom_kills > job->before.oom_kills) flags |= FLAG_OOM;
-    if (now.pids_refused > job->before.pids_refused) flags |= FLAG_PIDS;
-    if (limits_disk_full(job->cwd)) flags |= FLAG_DISK_FULL;
+    if (job->no_process || now.pids_refused > job->before.pids_refused) flags |= FLAG_PIDS;
+    if (limits_disk_full(&server->limits, job->cwd)) flags |= FLAG_DISK_FULL;
     return flags;
 }
 

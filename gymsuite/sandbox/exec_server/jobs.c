@@ -21,6 +21,7 @@ enum {
     GIVE_UP = 6000000,
     DRAIN = 50000,      /* for output still on its way when the command ends */
     KILL_EVERY = 2000,  /* between two rounds at a tree that will not die */
+    NUDGE = 20000,      /* a supervisor that has not begun by then was perhaps stopped while it waited */
     REST = 2 << 20,     /* more than pipes hold when a command ends */
 };
 
@@ -42,7 +43,6 @@ static struct job *job_new(struct server *server, const struct frame *frame) {
     if (!job) die("out of memory");
     *job = (struct job){.next = server->jobs, .id = frame->id, .in = -1, .started = now_us()};
     job->outputs[0].fd = job->outputs[1].fd = -1;
-    job->before = limits_events(&server->limits);
     server->jobs = job;
     return job;
 }
@@ -111,7 +111,12 @@ static void start(struct server *server, struct job *job, const struct command *
     fcntl(job->outputs[0].fd, F_SETFL, O_NONBLOCK);
     fcntl(job->outputs[1].fd, F_SETFL, O_NONBLOCK);
     job->supervisor = supervisor_start(&server->supervisors, command, ends);
-    if (!job->supervisor) refuse(server, job, "cannot start a process: ", strerror(errno));
+    if (!job->supervisor) {
+        job->no_process = errno == EAGAIN;
+        refuse(server, job, "cannot start a process: ", strerror(errno));
+    }
+    /* Not before: it would only keep the command waiting. */
+    job->before = limits_events(&server->limits);
     if (with_input) close(ends.in);
     close(ends.out);
     close(ends.err);
@@ -143,7 +148,7 @@ void job_exec(struct server *server, struct frame *frame) {
     job->input_at = frame->at;
     job->input_ends = true;
     start_or_refuse(server, job, &command, frame->at < frame->size);
-    job_pump(server, job);
+    if (job->in >= 0) job_pump(server, job);
 }
 
 void job_spawn(struct server *server, struct frame *frame) {
@@ -188,6 +193,7 @@ void job_release(struct server *server, struct frame *frame) {
 static void take_report(struct server *server, struct job *job, const struct report *report) {
     if (report->peak_bytes > server->peak_bytes) server->peak_bytes = report->peak_bytes;
     if (report->kind == REPORT_STARTED) job->command = report->value;
+    job->no_process |= report->no_process;
     if (report->kind == REPORT_ENDED) job_ended(job, report->value, report->cpu_us);
     if (report->kind == REPORT_REFUSED) {
         job->refusal = report->value == EINVAL ? "this sandbox has no such id" : strerror(report->value);
@@ -261,6 +267,14 @@ static void job_empty(struct server *server, struct job *job) {
     job->supervisor = NULL;
 }
 
+static bool begun(const struct job *job) { return !job->supervisor || *job->supervisor->running || job->nudged; }
+
+static void nudge(struct job *job) {
+    if (begun(job) || now_us() < job->started + NUDGE) return;
+    kill(job->supervisor->pid, SIGCONT);
+    job->nudged = true;
+}
+
 static void settle_exec(struct server *server, struct job *job) {
     if (!job->ended && now_us() >= job->deadline) job_stop(job, TIMED_OUT);
     if (job->stop) enforce_stop(job);
@@ -282,6 +296,7 @@ static void settle_spawned(struct server *server, struct job *job) {
     if (!job->start_told && (job->command || job->ended)) tell_start(server, job);
     if (job->refusal) job->released = true;
     if (!job->start_told || job->refusal) return;
+    if (job->ended) job_pump(server, job);
     if (job->ended && !job->end_told) tell_exit(server, job);
     if (job->kill_id && job->tree_gone) tell_killed(server, job);
     bool silent = job->outputs[0].end_told && job->outputs[1].end_told;
@@ -290,6 +305,7 @@ static void settle_spawned(struct server *server, struct job *job) {
 
 void jobs_settle(struct server *server) {
     for (struct job **link = &server->jobs, *job; (job = *link);) {
+        nudge(job);
         if (job->spawned) settle_spawned(server, job);
         else settle_exec(server, job);
         if (!job->released) {
@@ -304,6 +320,7 @@ void jobs_settle(struct server *server) {
 }
 
 static int64_t job_wake(const struct job *job) {
+    if (!begun(job)) return job->started + NUDGE;
     if (job->stop && !job->tree_gone) return now_us() + KILL_EVERY;
     if (job->spawned || job->end_told) return INT64_MAX;
     return job->ended ? job->ended + DRAIN : job->deadline;

@@ -37,14 +37,17 @@ struct job {
     enum stop stop;
     bool supervisor_gone; /* killed by what it supervised */
     bool tree_gone;       /* all below the supervisor is dead */
+    bool nudged;          /* by a signal to go on */
     bool over;            /* what is left in its pipes is sent without credit */
     bool start_told, end_told, gone_told, released;
     uint32_t kill_id; /* of the KILL that waits for an answer */
     int status;
+    bool no_process; /* there could be no more */
     const char *refusal; /* why it cannot run as the user that it should */
     uint64_t cpu_us;
     struct events before;
     char *cwd;
+    size_t polled, polled_end; /* where its descriptors are among those that are polled */
 };
 
 /* An output pipe that a background process still holds. It is read on, so that whoever writes to

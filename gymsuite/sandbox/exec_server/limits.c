@@ -38,8 +38,20 @@ static int given_or_usual(int fd, const char *const *paths, int count) {
     return fd;
 }
 
+/* A directory on another file system than that one. */
+static int open_other(const char *path, int directory) {
+    struct stat here, there;
+    int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &here) || fstat(directory, &there) || here.st_dev != there.st_dev) return fd;
+    close(fd);
+    return -1;
+}
+
 struct limits limits_open(int memory, int pids) {
-    return (struct limits){given_or_usual(memory, MEMORY_EVENTS, 2), given_or_usual(pids, PIDS_EVENTS, 2)};
+    struct limits limits = {given_or_usual(memory, MEMORY_EVENTS, 2), given_or_usual(pids, PIDS_EVENTS, 2), -1, -1};
+    limits.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    limits.tmp = open_other("/tmp", limits.root);
+    return limits;
 }
 
 /* The number in the line that starts with `name`. */
@@ -57,13 +69,19 @@ struct events limits_events(const struct limits *limits) {
     return (struct events){event(limits->memory_events, "oom_kill "), event(limits->pids_events, "max ")};
 }
 
-static bool full(const char *path) {
-    struct statfs disk;
-    if (statfs(path, &disk) || !disk.f_blocks) return false;
-    return !disk.f_bavail || (disk.f_files && !disk.f_ffree);
+static bool full(const struct statfs *disk) {
+    return disk->f_blocks && (!disk->f_bavail || (disk->f_files && !disk->f_ffree));
 }
 
-bool limits_disk_full(const char *cwd) { return full("/") || full("/tmp") || full(cwd); }
+static bool directory_full(int fd) {
+    struct statfs disk;
+    return fd >= 0 && !fstatfs(fd, &disk) && full(&disk);
+}
+
+bool limits_disk_full(const struct limits *limits, const char *cwd) {
+    struct statfs disk;
+    return directory_full(limits->root) || directory_full(limits->tmp) || (!statfs(cwd, &disk) && full(&disk));
+}
 
 static uint64_t used(const char *path) {
     struct statfs disk;

@@ -33,11 +33,12 @@ struct clearing {
 };
 
 static void answer_stats(struct server *server, uint32_t id) {
-    uint64_t peak = children_peak_bytes(), spent = children_cpu_us() + tree_cpu_us();
+    struct usage used = children_usage();
+    uint64_t spent = used.cpu_us + tree_cpu_us();
     struct buffer reply = reply_begin(id, HELLO | STATS);
     /* The kernel tells of live processes in ticks, which is less exact. */
     buffer_u64(&reply, spent > server->spent_us ? spent : server->spent_us);
-    buffer_u64(&reply, peak > server->peak_bytes ? peak : server->peak_bytes);
+    buffer_u64(&reply, used.peak_bytes > server->peak_bytes ? used.peak_bytes : server->peak_bytes);
     buffer_u64(&reply, limits_memory_files());
     buffer_u64(&reply, limits_root_files());
     buffer_u8(&reply, server->limits.memory_events >= 0);
@@ -142,11 +143,13 @@ static void watch_all(struct server *server, struct polled *polled, int signals)
     watch(polled, server->channel.in, POLLIN);
     watch(polled, signals, POLLIN);
     watch(polled, channel_has_output(&server->channel) ? server->channel.out : -1, POLLOUT);
-    for (const struct job *job = server->jobs; job; job = job->next) {
+    for (struct job *job = server->jobs; job; job = job->next) {
+        job->polled = polled->count;
         if (job->supervisor) watch(polled, job->supervisor->control, POLLIN);
         if (output_open(job, &job->outputs[0])) watch(polled, job->outputs[0].fd, POLLIN);
         if (output_open(job, &job->outputs[1])) watch(polled, job->outputs[1].fd, POLLIN);
         if (job->in >= 0 && job->input.size) watch(polled, job->in, POLLOUT);
+        job->polled_end = polled->count;
     }
     for (const struct leftover *leftover = server->leftovers; leftover; leftover = leftover->next)
         watch(polled, leftover->fd, POLLIN);
@@ -174,6 +177,20 @@ static void take_requests(struct server *server, const struct polled *polled, st
     while (channel_receive(&server->channel, &frame)) dispatch(server, clearing, &frame);
 }
 
+static bool ready(const struct job *job, const struct polled *polled) {
+    for (size_t i = job->polled; i < job->polled_end; i++)
+        if (polled->fds[i].revents) return true;
+    return false;
+}
+
+static void serve_jobs(struct server *server, const struct polled *polled) {
+    for (struct job *job = server->jobs; job; job = job->next) {
+        if (!ready(job, polled)) continue;
+        job_report(server, job);
+        job_pump(server, job);
+    }
+}
+
 static _Noreturn void loop(struct server *server, int signals) {
     struct polled polled = {0};
     struct clearing clearing = {0};
@@ -183,9 +200,8 @@ static _Noreturn void loop(struct server *server, int signals) {
         watch_all(server, &polled, signals);
         sleep_until_ready(&polled, wake);
         take_requests(server, &polled, &clearing);
-        take_reports(server);
         take_signals(server, &polled, signals);
-        for (struct job *job = server->jobs; job; job = job->next) job_pump(server, job);
+        serve_jobs(server, &polled);
         leftovers_pump(server);
         jobs_settle(server);
         clear_all(server, &clearing);

@@ -19,23 +19,21 @@
 
 enum { CONTROL = 3 };
 
-uint64_t children_cpu_us(void) {
+struct usage children_usage(void) {
     struct rusage used;
     getrusage(RUSAGE_CHILDREN, &used);
-    return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
-           (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-}
-
-uint64_t children_peak_bytes(void) {
-    struct rusage used;
-    getrusage(RUSAGE_CHILDREN, &used);
-    return (uint64_t)used.ru_maxrss * 1024;
+    uint64_t seconds = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+    uint64_t rest = (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    return (struct usage){seconds * 1000000 + rest, (uint64_t)used.ru_maxrss * 1024};
 }
 
 int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
-static void report(struct report message) {
-    message.peak_bytes = children_peak_bytes();
+/* `before` is what all earlier commands had used. */
+static void report(struct report message, uint64_t before) {
+    struct usage used = children_usage();
+    message.cpu_us = used.cpu_us - before;
+    message.peak_bytes = used.peak_bytes;
     /* The server may have dismissed this supervisor; then nobody is left to be told. */
     if (send(CONTROL, &message, sizeof message, MSG_NOSIGNAL) < 0) return;
 }
@@ -81,19 +79,20 @@ static void watch(pid_t command, uint64_t before) {
         pid_t pid = wait(&status);
         if (pid < 0 && errno != ECHILD) continue;
         bool idle = pid < 0 || (pid == command && alone());
-        if (pid == command) report((struct report){REPORT_ENDED, status, idle, children_cpu_us() - before, 0});
-        else if (idle && ended) report((struct report){.idle = true, .cpu_us = children_cpu_us() - before});
+        if (pid == command) report((struct report){.kind = REPORT_ENDED, .value = status, .idle = idle}, before);
+        else if (idle && ended) report((struct report){.idle = true}, before);
         if (pid == command) ended = true;
         if (idle) return;
     }
 }
 
 static void run(const struct command *command, volatile pid_t *running) {
-    uint64_t before = children_cpu_us();
+    uint64_t before = children_usage().cpu_us;
     struct words words = command_words(command);
     int refused = 0;
     /* The child shares this memory until it is another program. */
     pid_t child = vfork();
+    bool no_process = child < 0 && errno == EAGAIN;
     if (!child) become(command, &words, running, &refused);
     if (child < 0) dprintf(STDERR_FILENO, "cannot start a process: %s\n", strerror(errno));
     /* Without this the server would never see the end of the command's output. */
@@ -103,12 +102,13 @@ static void run(const struct command *command, volatile pid_t *running) {
     free(words.argv);
     free(words.env);
     if (child < 0) {
-        report((struct report){.kind = REPORT_ENDED, .value = NOT_RUNNABLE << 8, .idle = true});
+        report((struct report){
+            .kind = REPORT_ENDED, .value = NOT_RUNNABLE << 8, .no_process = no_process, .idle = true}, before);
     } else if (refused) {
         waitpid(child, NULL, 0);
-        report((struct report){.kind = REPORT_REFUSED, .value = refused, .idle = true});
+        report((struct report){.kind = REPORT_REFUSED, .value = refused, .idle = true}, before);
     } else {
-        if (command->announced) report((struct report){.kind = REPORT_STARTED, .value = child});
+        if (command->announced) report((struct report){.kind = REPORT_STARTED, .value = child}, before);
         watch(child, before);
     }
 }
@@ -116,6 +116,8 @@ static void run(const struct command *command, volatile pid_t *running) {
 _Noreturn void supervise(int control, volatile pid_t *running, const struct command *command, struct ends ends) {
     struct command next;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* Each command has a process group of its own in it: a session is dearer. */
+    setsid();
     take_over(control, ends);
     reset_signals();
     go_first();

@@ -15,6 +15,7 @@ enum report_kind { REPORT_STARTED = 1, REPORT_ENDED = 2, REPORT_REFUSED = 3 };
 struct report {
     uint32_t kind;
     int32_t value; /* the command's pid, its wait status, or the errno of a refused user */
+    bool no_process; /* it could not be started at all */
     bool idle;     /* nothing is left below the supervisor; alone, as a report without a kind, also */
     uint64_t cpu_us;
     uint64_t peak_bytes; /* of the largest process that was below it, in all its time */
@@ -29,8 +30,12 @@ struct ends {
    `running` a number that both share: the command's pid. `ends` are above 3. */
 _Noreturn void supervise(int control, volatile pid_t *running, const struct command *command, struct ends ends);
 
-uint64_t children_cpu_us(void);
-uint64_t children_peak_bytes(void);
+/* Of all children that were waited for: their CPU time, and the largest of them. */
+struct usage {
+    uint64_t cpu_us, peak_bytes;
+};
+
+struct usage children_usage(void);
 int exit_code(int status);
 
 #endif

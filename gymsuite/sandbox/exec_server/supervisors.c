@@ -2,7 +2,6 @@
 #include "supervisors.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -57,8 +56,6 @@ struct supervisor *supervisor_start(struct supervisors *all, const struct comman
     struct supervisor *supervisor;
     while (order_fits(command) && (supervisor = take_waiting(all))) {
         *supervisor->running = 0;
-        /* A command may have stopped it while it waited. */
-        kill(supervisor->pid, SIGCONT);
         if (order_send(supervisor->control, command, ends)) return supervisor;
         supervisor_forget(supervisor);
     }
