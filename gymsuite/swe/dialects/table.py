@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from gymsuite.errors import DefinitionError
 from gymsuite.swe.columns import Columns
 from gymsuite.swe.dialects import (
@@ -54,7 +56,12 @@ def read_row(columns: Columns, dialect: str = "") -> Row:
             f"{columns.where}: no reader knows the columns {', '.join(columns.values)}; "
             f"there are readers for {', '.join(DIALECTS)}"
         )
-    row = DIALECTS[names[0]].read(columns)
+    try:
+        row = DIALECTS[names[0]].read(columns)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        column = ".".join(map(str, problem["loc"]))
+        raise DefinitionError(f"{columns.where}: column {column}: {problem['msg']}") from error
     if not row.named_tests and not row.expected:
         raise DefinitionError(
             f"{columns.where}: {row.instance_id} names no test in FAIL_TO_PASS or PASS_TO_PASS: "
