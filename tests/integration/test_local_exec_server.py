@@ -22,6 +22,7 @@ from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
 from gymsuite.sandbox.place import Place, words
 from gymsuite.sandbox.resident import Resident
+from tests.providers import missing
 
 pytestmark = pytest.mark.local
 
@@ -39,6 +40,9 @@ def watched_host(local_host: LocalHost, tmp_path_factory: pytest.TempPathFactory
     sources = (Path(binary.__file__).parent / "exec_server").glob("*.c")
     flags = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     compiler = os.environ.get("CC", "cc")
+    probe = [compiler, *flags, "-x", "c", "-o", str(server), "-"]
+    if subprocess.run(probe, input=b"int main(void) { return 0; }", check=False).returncode:
+        missing("a compiler with AddressSanitizer", f"{compiler} {' '.join(flags)} fails")
     subprocess.run([compiler, *flags, "-o", str(server), *map(str, sources)], check=True)
     return replace(local_host, server=server)
 
