@@ -77,6 +77,8 @@ def build(
             stack.enter_context(contextlib.closing(images))
             image = await images.ensure(name, base=wanted, arguments=arguments)
             await way.keep(image)
+            if base is not None and image.base != base:
+                report(f"{name} starts from {image.base}: its Dockerfile has no FROM ${{BASE}}")
             return image, _layers(images.store, image)
 
     image, layers = run(work())
@@ -137,7 +139,7 @@ async def _way(provider: str, store: Store, report: Report) -> AsyncIterator[_Wa
     from gymsuite.sandbox.dockerbuild import open_docker_build  # noqa: PLC0415 - see above
 
     async with open_docker_build(store, report) as docker:
-        yield _Way(docker.run, docker.host.ensure)
+        yield _Way(docker.run, docker.keep)
 
 
 async def _nowhere(_: Image) -> None:

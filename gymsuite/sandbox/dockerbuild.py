@@ -16,7 +16,7 @@ from pathlib import Path
 from docker.api import APIClient
 from docker.errors import NotFound
 
-from gymsuite.errors import SandboxError
+from gymsuite.errors import DefinitionError, SandboxError
 from gymsuite.sandbox.archives import open_archive
 from gymsuite.sandbox.disk import free_bytes
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
@@ -48,6 +48,7 @@ class DockerBuild:
 
     async def run(self, image: Image, command: str | Sequence[str], tree: Path) -> ExecResult:
         """Run a command on top of an image, and unpack what it changed into an empty tree."""
+        _check(image)
         tag, engine = tag_of(image), self.host.engine
         known = await engine.has_image(tag)
         await self.host.ensure(image)
@@ -73,6 +74,11 @@ class DockerBuild:
         finally:
             await finish(self._tidy(made, "" if known else tag))
 
+    async def keep(self, image: Image) -> None:
+        """Have an image in the Engine, ready to run."""
+        _check(image)
+        await self.host.ensure(image)
+
     async def _wait(self, container: str) -> ExecResult:
         """Wait for the end of a container, or of its time."""
         end = time.monotonic() + _SECONDS
@@ -97,6 +103,14 @@ async def open_docker_build(store: Store, report: Report) -> AsyncIterator[Docke
     """Connect to the Engine. Raises `SandboxError` where there is none."""
     async with DockerHost.connect(store, report) as host:
         yield DockerBuild(host)
+
+
+def _check(image: Image) -> None:
+    if image.base == "host":
+        raise DefinitionError(
+            f"image {image.name!r} starts FROM host, which is this machine, and Docker cannot run;"
+            " write 'ARG BASE=host' and 'FROM ${BASE}' to have it on both"
+        )
 
 
 def _create(

@@ -13,7 +13,7 @@ from docker.client import DockerClient
 from docker.errors import DockerException
 
 from gymsuite import SandboxSpec
-from gymsuite.errors import SandboxError
+from gymsuite.errors import DefinitionError, SandboxError
 from gymsuite.sandbox.base import ENV
 from gymsuite.sandbox.collecting import clean
 from gymsuite.sandbox.dockerbuild import open_docker_build
@@ -211,6 +211,20 @@ def test_the_kernel_hides_what_an_imported_layer_deletes(
         forget(Store(default_cache(), None), name)
     assert output.split("\n")[:5] == [".", "./both", "./kept", "./new", "./new/new"]
     assert "cannot access '/etc/issue'" in output
+
+
+def test_docker_builds_nothing_on_the_host_base(roots: Path) -> None:
+    (roots / f"{NAME}-host").mkdir()
+    (roots / f"{NAME}-host/Dockerfile").write_text("FROM host\nRUN true\n")
+
+    async def main() -> None:
+        async with open_docker_build(Store(default_cache(), None), lambda _: None) as docker:
+            images = Images([roots], default_cache(), run=docker.run)
+            with contextlib.closing(images):
+                await images.ensure(f"{NAME}-host", base="debian")
+
+    with pytest.raises(DefinitionError, match="starts FROM host, .* Docker cannot run"):
+        asyncio.run(main())
 
 
 def test_an_image_that_docker_saved_is_imported_the_same(roots: Path, tmp_path: Path) -> None:
