@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-_GROUPS = Path("/sys/fs/cgroup")
-_PRESSURE = Path("/proc/pressure/memory")
+_ROOT = Path("/")
 
 
 @dataclass(frozen=True)
@@ -30,20 +29,21 @@ class Machine:
     idle_seconds: Callable[[], float]
 
     @classmethod
-    def this(cls) -> "Machine":
-        """The machine that this process runs on."""
+    def this(cls, root: Path = _ROOT) -> "Machine":
+        """The machine that this process runs on, by the /proc and /sys that lie below `root`."""
+        proc = root / "proc"
         total = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-        groups = [group for group in _memory_groups() if group.limit() < total]
+        groups = [group for group in _memory_groups(root) if group.limit() < total]
 
         def available() -> float:
-            return min([_available(total), *(group.available() for group in groups)])
+            return min([_available(proc, total), *(group.available() for group in groups)])
 
         return cls(
             memory_bytes=min([total, *(group.limit() for group in groups)]),
-            processors=min([float(len(os.sched_getaffinity(0))), *_quotas()]),
+            processors=min([float(len(os.sched_getaffinity(0))), *_quotas(root)]),
             available_bytes=available,
-            memory_pressure=_memory_pressure,
-            idle_seconds=_idle_seconds,
+            memory_pressure=lambda: _memory_pressure(proc),
+            idle_seconds=lambda: _idle_seconds(proc),
         )
 
     @classmethod
@@ -68,8 +68,8 @@ class _MemoryGroup(NamedTuple):
         return self.limit() - _number(self.current, 0) + reclaimable
 
 
-def _memory_groups() -> Iterator[_MemoryGroup]:
-    for at in _own_groups("memory"):
+def _memory_groups(root: Path) -> Iterator[_MemoryGroup]:
+    for at in _own_groups(root, "memory"):
         statistics = at / "memory.stat"
         if (at / "memory.max").exists():
             current = at / "memory.current"
@@ -79,8 +79,8 @@ def _memory_groups() -> Iterator[_MemoryGroup]:
             yield _MemoryGroup(maximum, current, statistics, "total_inactive_file")
 
 
-def _quotas() -> Iterator[float]:
-    for directory in _own_groups("cpu"):
+def _quotas(root: Path) -> Iterator[float]:
+    for directory in _own_groups(root, "cpu"):
         words = _text(directory / "cpu.max").split()
         if not words:
             words = [_text(directory / f"cpu.cfs_{part}_us") for part in ("quota", "period")]
@@ -89,35 +89,32 @@ def _quotas() -> Iterator[float]:
             yield quota / period
 
 
-def _own_groups(controller: str) -> Iterator[Path]:
-    """Where the groups of this process are, from its own up to the root."""
-    for line in _text(Path("/proc/self/cgroup")).splitlines():
+def _own_groups(root: Path, controller: str) -> Iterator[Path]:
+    """Where the groups of this process are, from its own up to the uppermost."""
+    for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
-        if not controllers:
-            root = _GROUPS
-        elif controller in controllers.split(","):
-            root = _GROUPS / controller
-        else:
+        if controllers and controller not in controllers.split(","):
             continue
-        own = root / path.lstrip("/")
-        yield from (group for group in (own, *own.parents) if group.is_relative_to(root))
+        top = root / "sys/fs/cgroup" / (controller if controllers else "")
+        own = top / path.lstrip("/")
+        yield from (group for group in (own, *own.parents) if group.is_relative_to(top))
 
 
-def _available(total: float) -> float:
-    kib = _fields(Path("/proc/meminfo")).get("MemAvailable:")
+def _available(proc: Path, total: float) -> float:
+    kib = _fields(proc / "meminfo").get("MemAvailable:")
     return total if kib is None else kib * 1024.0
 
 
-def _memory_pressure() -> float:
+def _memory_pressure(proc: Path) -> float:
     """The line `full avg10=1.23 avg60=...`, where the kernel has one."""
-    for line in _text(_PRESSURE).splitlines():
+    for line in _text(proc / "pressure/memory").splitlines():
         if line.startswith("full avg10="):
             return _as_number(line.split()[1].removeprefix("avg10="), 0) / 100
     return 0.0
 
 
-def _idle_seconds() -> float:
-    words = _text(Path("/proc/stat")).split(maxsplit=6)
+def _idle_seconds(proc: Path) -> float:
+    words = _text(proc / "stat").split(maxsplit=6)
     if len(words) < 6:  # noqa: PLR2004 - cpu user nice system idle iowait
         return 0.0
     return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")
