@@ -277,6 +277,19 @@ def test_an_endless_head_is_refused(tmp_path: Path) -> None:
     through(tmp_path, body)
 
 
+def test_what_goes_on_is_in_the_summary_too(tmp_path: Path) -> None:
+    async def body(way: Way) -> None:
+        reader, writer = await asyncio.open_unix_connection(way.path)
+        writer.write(connect(way))
+        await reader.readuntil(b"\r\n\r\n")
+        assert way.log.summary()["requests"] == {"open": 1}
+        writer.close()
+        await asyncio.sleep(0.2)
+        assert way.log.summary()["requests"] == {"allowed": 1}
+
+    through(tmp_path, body)
+
+
 def test_a_head_in_countless_pieces_is_refused(tmp_path: Path) -> None:
     async def body(way: Way) -> None:
         pieces = [bytes([byte]) for byte in get(way, "allowed.example", "X: " + "x" * 60)]

@@ -39,6 +39,7 @@ class Log:
     bytes_down: int = 0
 
     def __post_init__(self) -> None:
+        self._open = 0
         self._verdicts: Counter[str] = Counter()
         self._hosts: dict[str, Counter[str]] = {}
 
@@ -50,12 +51,14 @@ class Log:
     def begin(self) -> Entry:
         """Take note of a client."""
         entry = Entry()
+        self._open += 1
         if len(self.entries) < _MOST_ENTRIES:
             self.entries.append(entry)
         return entry
 
     def end(self, entry: Entry) -> None:
-        """Count a request that is over."""
+        """Count a request whose verdict is known."""
+        self._open -= 1
         self._verdicts[entry.verdict] += 1
         host = str(entry.endpoint) if entry.endpoint else ""
         if host and (host in self._hosts or len(self._hosts) < _MOST_HOSTS):
@@ -77,8 +80,9 @@ class Log:
 
     def summary(self) -> Mapping[str, object]:
         """How many requests had which end, where they went, and how much was moved."""
+        going_on = {"open": self._open} if self._open else {}
         return {
-            "requests": dict(self._verdicts),
+            "requests": dict(self._verdicts) | going_on,
             "bytes_up": self.bytes_up,
             "bytes_down": self.bytes_down,
             "hosts": {host: dict(ends) for host, ends in self._hosts.items()},

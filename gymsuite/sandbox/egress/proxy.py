@@ -75,15 +75,14 @@ class _Proxy:
                 await asyncio.wait(clients)
 
     async def _client(self, client: socket.socket) -> None:
-        entry = self._log.begin()
+        entry, refused = self._log.begin(), None
         entry.verdict = "ended"
         client.setblocking(False)
         try:
             await self._serve(client, entry)
             entry.verdict = ALLOWED
         except Refusal as refusal:
-            entry.verdict = refusal.verdict
-            await self._refuse(client, refusal)
+            entry.verdict, refused = refusal.verdict, refusal
         except BudgetSpentError:
             entry.verdict = "budget"
         except TimeoutError:
@@ -92,6 +91,8 @@ class _Proxy:
             entry.verdict = "lost"
         finally:
             self._log.end(entry)
+        if refused is not None:
+            await self._refuse(client, refused)
 
     async def _serve(self, client: socket.socket, entry: Entry) -> None:
         request, early = await self._request(client)
