@@ -157,7 +157,7 @@ def test_addresses_stay_random_and_an_ordinary_personality_is_allowed(
     script = (
         "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
         "for flags in (0xffffffff, 0, 0x0040000, 0x0400000, 0x0440000):\n"
-        "    print(libc.personality(flags) >= 0)"
+        "    print(libc.personality(ctypes.c_ulong(flags)) >= 0)"
     )
 
     async def body(sandbox: Sandbox) -> Any:
