@@ -52,7 +52,10 @@ class Allowance:
 
     def share(self, spec: SandboxSpec) -> Share:
         """What a sandbox would count. Raises `SandboxError` where it could never be let in."""
-        declared = spec.memory_bytes
+        declared: float = spec.memory_bytes
+        if "memory_bytes" not in spec.model_fields_set:
+            # What nobody chose is a limit for large machines, and no need of the task's.
+            declared = min(declared, self._machine.memory_bytes)
         memory = min(declared, max(MEMORY_FLOOR_BYTES, declared * MEMORY_SHARE))
         processors = min(spec.cpus, self._machine.processors) * PROCESSOR_SHARE
         if declared > self._machine.memory_bytes:

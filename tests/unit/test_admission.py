@@ -243,6 +243,20 @@ def test_a_sandbox_larger_than_the_machine_is_an_error_at_once() -> None:
         asyncio.run(run(Admission(memory_bytes=64 << 20, machine=FakeMachine().machine), SPEC))
 
 
+def test_the_default_limit_of_memory_is_no_need_for_so_much() -> None:
+    small = FakeMachine().machine
+    small = Machine(GIB, 1, lambda: GIB, small.memory_pressure, small.idle_seconds)
+
+    async def run(spec: SandboxSpec) -> int:
+        admission = Admission(machine=small)
+        async with admission.turn(spec):
+            return admission.counters.running
+
+    assert asyncio.run(run(SandboxSpec(image="fake"))) == 1
+    with pytest.raises(SandboxError, match="take a larger machine"):
+        asyncio.run(run(SandboxSpec(image="fake", memory_bytes=2 * GIB)))
+
+
 def test_more_processors_than_the_machine_has_count_as_all_of_them() -> None:
     async def run() -> int:
         admission = Admission(machine=FakeMachine().machine)
