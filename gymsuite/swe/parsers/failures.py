@@ -8,6 +8,8 @@ from gymsuite.swe.parsers.results import Context, Result, Status, lines
 from gymsuite.swe.parsers.text import plain, uncoloured
 
 _SPACE = re.compile(r"\s+")
+_LINES_BEFORE = 8
+_CHARACTERS_BEFORE = 200
 
 
 def _browser(name: str, system: str, *, line_end: str = r"FAILED\n") -> re.Pattern[str]:
@@ -41,7 +43,7 @@ _ESLINT_START = re.compile(r"\s{2}\d+\)")
 
 def read_bpmn_upstream(log: str, _: Context) -> Iterator[Result]:
     """Read karma's failures in PhantomJS or headless Chrome; a name keeps its last space."""
-    return _failed(log, _BPMN)
+    return _failed(_near_failures(log), _BPMN)
 
 
 def read_karma_failures(log: str, _: Context) -> Iterator[Result]:
@@ -51,7 +53,8 @@ def read_karma_failures(log: str, _: Context) -> Iterator[Result]:
 
 def read_openlayers_upstream(log: str, _: Context) -> Iterator[Result]:
     """Read failures of karma, mocha and the rendering tests."""
-    return _spaced(_failed(log, _OPENLAYERS))
+    found = chain(_failed(_near_failures(log), _OPENLAYERS[:2]), _failed(log, _OPENLAYERS[2:]))
+    return _spaced(found)
 
 
 def read_openlayers(log: str, _: Context) -> Iterator[Result]:
@@ -62,7 +65,7 @@ def read_openlayers(log: str, _: Context) -> Iterator[Result]:
 
 def read_chart_upstream(log: str, _: Context) -> Iterator[Result]:
     """Read karma's failures in Chrome; a name keeps its last space."""
-    return _failed(uncoloured(log), (_CHART,))
+    return _failed(_near_failures(uncoloured(log)), (_CHART,))
 
 
 def read_marked(log: str, _: Context) -> Iterator[Result]:
@@ -113,6 +116,24 @@ def _in_any_browser(log: str) -> Iterator[Result]:
         text = line.rstrip()
         if text.endswith("FAILED") and (match := _ANY_BROWSER.search(text)):
             yield Result(match["name"], Status.FAILED)
+
+
+def _near_failures(log: str) -> str:
+    """The lines that end with FAILED, and the ends of those just before them.
+
+    A match ends with such a line, and each of the few spaces in it may be a newline. The rest of a
+    log, in which the patterns would look in vain, costs too much.
+    """
+    kept: list[str] = []
+    wanted = 0
+    for line in reversed(log.split("\n")):
+        if line.endswith("FAILED"):
+            wanted = _LINES_BEFORE
+            kept.append(line)
+        else:
+            kept.append(line[-_CHARACTERS_BEFORE:] if wanted > 0 else "")
+            wanted -= 1
+    return "\n".join(reversed(kept))
 
 
 def _failed(log: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[Result]:
