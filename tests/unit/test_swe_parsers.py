@@ -233,3 +233,9 @@ def test_a_hostile_line_costs_little() -> None:
     for piece in ("[ OK ] ", "a ... ", "Chrome 1 (Linux x86_64) ", "FAILED t.py::x[ - ", " . = "):
         for name in PARSERS:
             parse(name, piece * 4000)
+
+
+def test_the_docs_list_every_parser_and_its_runner() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "swe-bench.md").read_text("utf-8")
+    for name, parser in PARSERS.items():
+        assert f"| `{name}` | {parser.runner} |" in page
