@@ -156,6 +156,8 @@ def command_text(
     command: str | Sequence[str], cwd: str, env: Mapping[str, str], user: str | None
 ) -> bytes:
     """A command of a request; a string goes to the shell."""
+    if user == "":
+        raise UsageError("a command's user has no name; leave it out to run as root")
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
     variables = [text(f"{name}={value}") for name, value in env.items()]
     return b"".join(
