@@ -5,7 +5,9 @@ kernel of its own, it speaks over the connection that Docker relays.
 """
 
 import asyncio
-from typing import NamedTuple
+import socket
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox.attach import AttachStream
@@ -28,12 +30,34 @@ class Connected(NamedTuple):
     channel: Channel
 
 
-async def connect(engine: Engine, wish: Wish) -> Connected:
-    """Start a container. It may be there when this raises `SandboxError`; see `Engine.start`."""
+class Meeting(Protocol):
+    """Where an exec server may come to; see `Rendezvous`."""
+
+    path: Path
+
+    async def accept(self) -> int:
+        """Wait for whoever comes first, and return its process id."""
+        ...
+
+    def take(self) -> socket.socket:
+        """Take over the connection."""
+        ...
+
+    def close(self) -> None:
+        """Take no more connections."""
+        ...
+
+
+def meet() -> Meeting:
+    """Make a place to meet one exec server. Raises `SandboxError`."""
     try:
-        meeting = Rendezvous()
+        return Rendezvous()
     except OSError as error:
         raise SandboxError(f"cannot make a socket for a container: {error}") from error
+
+
+async def connect(engine: Engine, wish: Wish, meeting: Meeting) -> Connected:
+    """Start a container. It may be there when this raises `SandboxError`; see `Engine.start`."""
     try:
         started = await engine.start(wish._replace(channel=meeting.path))
         stream = AttachStream(started.connection)
@@ -42,9 +66,7 @@ async def connect(engine: Engine, wish: Wish) -> Connected:
         meeting.close()
 
 
-async def _meet(
-    engine: Engine, container: str, meeting: Rendezvous, stream: AttachStream
-) -> Channel:
+async def _meet(engine: Engine, container: str, meeting: Meeting, stream: AttachStream) -> Channel:
     relayed = Channel(stream, grace=_GRACE_SECONDS)
     coming = asyncio.create_task(meeting.accept())
     speaking = asyncio.create_task(relayed.open(within=_START_SECONDS))
@@ -66,7 +88,7 @@ async def _meet(
     return channel
 
 
-async def _direct(engine: Engine, container: str, meeting: Rendezvous, peer: int) -> Channel:
+async def _direct(engine: Engine, container: str, meeting: Meeting, peer: int) -> Channel:
     first = await engine.first_process(container)
     if peer != first:
         raise SandboxError(f"process {peer} came for container {container[:12]}, not {first}")

@@ -10,7 +10,7 @@ from gymsuite.errors import PathRefused, SandboxError
 from gymsuite.sandbox import transfer
 from gymsuite.sandbox.archive import Kind, made
 from gymsuite.sandbox.channel import Channel
-from gymsuite.sandbox.connecting import connect
+from gymsuite.sandbox.connecting import connect, meet
 from gymsuite.sandbox.contents import Listing, contents, does_not_fit, outside
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
@@ -124,7 +124,7 @@ async def discard(engine: Engine, prepared: Prepared) -> None:
 async def _prepare(host: DockerHost, start: Start, spec: SandboxSpec, wish: Wish) -> Prepared:
     try:
         async with host.starts:
-            container, channel = await connect(host.engine, wish)
+            container, channel = await connect(host.engine, wish, meet())
         try:
             listed = await host.listing(start.image, wish.places)
             await _fill(channel, spec, start.image, start.batches(listed, wish.places))

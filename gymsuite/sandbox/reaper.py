@@ -56,12 +56,6 @@ async def held() -> list[str]:
     return [name for name in own if not name.startswith(f"gymsuite-{WARM}-")]
 
 
-async def reap_containers() -> list[str]:
-    """Do as `reap` does, in the Engine of this machine. Raises `SandboxError` where none is."""
-    async with docker.connect() as engine:
-        return await reap(engine)
-
-
 async def remove_images() -> list[str]:
     """Remove gymsuite's images from this machine's Engine but for those that run just now.
 
