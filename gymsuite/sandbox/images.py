@@ -38,10 +38,10 @@ class Images:
     """Finds images below some roots and builds them into a cache; `close` gives them up.
 
     RUN steps go through `run`, or else run in sandboxes of `host`, which is found when a step
-    needs it.
+    needs it; what no local sandbox can do goes through `otherwise`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most callers need three
         self,
         roots: Sequence[Path],
         cache: Path,
@@ -49,12 +49,14 @@ class Images:
         report: Report = lambda _: None,
         host: LocalHost | None = None,
         run: RunCommand | None = None,
+        otherwise: RunCommand | None = None,
     ) -> None:
         self.store = Store(cache.absolute(), layer_owner())
         self._roots = tuple(roots)
         self._report = report
         self._host = host
         self._run = run or self._run_locally
+        self._otherwise = otherwise
         self._held = contextlib.ExitStack()
         self._done: dict[tuple[str, ...], Image | DefinitionError] = {}
         self._lock = asyncio.Lock()
@@ -151,6 +153,8 @@ class Images:
     async def _run_locally(
         self, image: Image, command: str | Sequence[str], tree: Path
     ) -> ExecResult:
+        if self._otherwise is not None and not await self._is_for_local(image):
+            return await self._otherwise(image, command, tree)
         if image.user != "root":
             raise SandboxError(
                 f"image {image.name!r}: a RUN after USER {image.user} needs another user than root,"
@@ -166,6 +170,13 @@ class Images:
                 changed = await sandbox.freeze()
                 await asyncio.to_thread(changed.rename, tree)
         return result
+
+    async def _is_for_local(self, image: Image) -> bool:
+        try:
+            await self._local()
+        except SandboxError:
+            return False
+        return image.user == "root"
 
     async def _local(self) -> LocalHost:
         if self._host is None:

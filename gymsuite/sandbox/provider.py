@@ -12,11 +12,11 @@ from gymsuite.sandbox.admission import Admission, Counters
 from gymsuite.sandbox.egress.dialing import Dialer
 from gymsuite.sandbox.egress.inside import way_out
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.images import Images
+from gymsuite.sandbox.images import Images, layer_owner
 from gymsuite.sandbox.local import LocalHost, open_local
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.sandbox.scratch import Scratches
-from gymsuite.sandbox.store import Report
+from gymsuite.sandbox.store import Report, Store
 from gymsuite.types import SandboxSpec
 
 PROVIDERS = ("local", "local:debian", "docker")
@@ -131,13 +131,17 @@ async def _local(name: str, base: str, place: _Workplace) -> AsyncIterator[Provi
 async def _docker(runtime: str, place: _Workplace) -> AsyncIterator[Provider]:
     # docker-py costs a tenth of a second, and most processes never need it.
     from gymsuite.sandbox.container import open_docker  # noqa: PLC0415 - see above
+    from gymsuite.sandbox.dockerbuild import DockerBuild  # noqa: PLC0415 - see above
     from gymsuite.sandbox.fleet import Fleet  # noqa: PLC0415 - see above
 
-    with (
-        contextlib.closing(Images(place.image_roots, place.cache, report=place.report)) as images,
-        contextlib.closing(Scratches(place.cache / "live")) as scratches,
-    ):
-        async with Fleet.connect(images.store, place.report, runtime=runtime) as fleet:
+    store = Store(place.cache.absolute(), layer_owner())
+    async with Fleet.connect(store, place.report, runtime=runtime) as fleet:
+        steps = DockerBuild(fleet.host).run
+        images = Images(place.image_roots, place.cache, report=place.report, otherwise=steps)
+        with (
+            contextlib.closing(images),
+            contextlib.closing(Scratches(place.cache / "live")) as scratches,
+        ):
 
             async def ensure(image: str) -> Image:
                 snapshot = fleet.snapshots.find(image)

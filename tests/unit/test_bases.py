@@ -5,6 +5,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.layers import lookup
 from gymsuite.sandbox.owner import is_gone, this_process
+from gymsuite.sandbox.protocol import ExecResult
 from gymsuite.sandbox.provider import open_provider
 
 ONE_LINE = """\
@@ -223,6 +225,20 @@ def test_an_image_is_built_once_and_then_remembered(tmp_path: Path) -> None:
     ) as other:
         assert ensure(other, "image") == first
     assert reports == ["image: FROM host", "image: WORKDIR /opt/new"]
+
+
+def test_a_run_step_that_no_local_sandbox_can_do_goes_elsewhere(tmp_path: Path) -> None:
+    seen: list[tuple[str, str]] = []
+
+    async def elsewhere(image: Image, command: str | Sequence[str], tree: Path) -> ExecResult:
+        seen.append((image.user, str(command)))
+        return ExecResult(0, b"", b"")
+
+    recipe(tmp_path, "image", "FROM host\nUSER app\nRUN it\n")
+    images = Images([tmp_path], tmp_path / "cache", otherwise=elsewhere)
+    with contextlib.closing(images):
+        assert ensure(images, "image").user == "app"
+    assert seen == [("app", "it")]
 
 
 def test_a_provider_that_does_not_exist_is_told_which_one_was_meant(tmp_path: Path) -> None:
