@@ -20,7 +20,7 @@
 #include "kin.h"
 #include "stage.h"
 
-enum { FIRST = 3, SECOND = 4, AGAIN_US = 20000, BY_FORCE_US = 1000000 };
+enum { FIRST = 3, SECOND = 4, THIRD = 5, AGAIN_US = 20000, BY_FORCE_US = 1000000 };
 
 static struct message message;
 
@@ -36,13 +36,16 @@ static _Noreturn void act(const struct keeper *keeper, int socket, int number) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    int told = fcntl(socket, F_DUPFD_CLOEXEC, SECOND + 1), outside = fcntl(keeper->outside, F_DUPFD_CLOEXEC, SECOND + 1);
-    if (told < 0 || outside < 0) _exit(70);
+    int told = fcntl(socket, F_DUPFD_CLOEXEC, THIRD + 1);
+    int outside = fcntl(keeper->spaces.outside, F_DUPFD_CLOEXEC, THIRD + 1);
+    int bare = fcntl(keeper->spaces.bare, F_DUPFD_CLOEXEC, THIRD + 1);
+    if (told < 0 || outside < 0 || bare < 0) _exit(70);
     dup3(told, FIRST, O_CLOEXEC);
     dup3(outside, SECOND, O_CLOEXEC);
-    if (syscall(SYS_close_range, SECOND + 1, ~0U, 0))
-        for (int fd = SECOND + 1; fd < 65536; fd++) close(fd);
-    stage_act((struct actor){FIRST, SECOND, number, keeper->uid, keeper->gid, &keeper->groups});
+    dup3(bare, THIRD, O_CLOEXEC);
+    if (syscall(SYS_close_range, THIRD + 1, ~0U, 0))
+        for (int fd = THIRD + 1; fd < 65536; fd++) close(fd);
+    stage_act((struct actor){FIRST, {SECOND, THIRD}, number, keeper->uid, keeper->gid, &keeper->groups});
 }
 
 static bool spare_fork(const struct keeper *keeper, struct spare *spare, int number) {

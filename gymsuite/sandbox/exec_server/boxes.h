@@ -8,6 +8,7 @@
 
 #include "groups.h"
 #include "message.h"
+#include "spaces.h"
 
 enum { KEY = 64, IDENTITY = 24 };
 
@@ -34,7 +35,8 @@ struct spare {
 };
 
 struct keeper {
-    int owner, main, signals, poll, outside;
+    int owner, main, signals, poll;
+    struct spaces spaces;
     uid_t uid;
     gid_t gid;
     struct groups groups;

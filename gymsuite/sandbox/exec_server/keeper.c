@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -19,44 +17,13 @@
 
 #include "base.h"
 #include "boxes.h"
-#include "stage.h"
+#include "spaces.h"
 
 enum { POLL_MS = 20, FAREWELL_US = 8000000, MOMENT_MS = 2 };
 
 static _Noreturn void give_up(const char *what, const char *name) {
     dprintf(STDERR_FILENO, "keeper: %s %s: %s\n", what, name, strerror(errno));
     _exit(70);
-}
-
-static void put(const char *path, const char *text) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, text, strlen(text)) < 0) give_up("cannot write", path);
-    close(fd);
-}
-
-/* An ordinary user may mount only in a user namespace of its own. */
-static void enter_user_namespace(void) {
-    char map[64];
-    uid_t uid = getuid();
-    gid_t gid = getgid();
-    if (unshare(CLONE_NEWUSER)) give_up("cannot have", "a user namespace");
-    put("/proc/self/setgroups", "deny");
-    snprintf(map, sizeof map, "%u %u 1", uid, uid);
-    put("/proc/self/uid_map", map);
-    snprintf(map, sizeof map, "%u %u 1", gid, gid);
-    put("/proc/self/gid_map", map);
-}
-
-/* Two mount namespaces: one as the machine's, which sees what is mounted there later, and one that hides nothing
-   of the machine from sandboxes, as they only take from it what is kept there. So no sandbox copies the mounts of all others. */
-static void hide_away(struct keeper *keeper) {
-    if (getuid()) enter_user_namespace();
-    if (unshare(CLONE_NEWNS)) give_up("cannot have", "a mount namespace");
-    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) give_up("cannot separate", "/");
-    keeper->outside = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    if (keeper->outside < 0) give_up("cannot see", "/proc/self/ns/mnt");
-    if (unshare(CLONE_NEWNS)) give_up("cannot have", "a second mount namespace");
-    if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=700")) give_up("cannot mount on", STAGE);
 }
 
 static void watch(const struct keeper *keeper, int *fd) {
@@ -160,7 +127,7 @@ _Noreturn void keep(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     watch_all(&keeper, (pid_t)strtoul(argv[0], NULL, 10));
-    hide_away(&keeper);
+    keeper.spaces = spaces_make();
     make_groups(&keeper, argc - 3, argv + 3);
     spare_prepare(&keeper);
     answer(keeper.main, "0", "ok", -1);

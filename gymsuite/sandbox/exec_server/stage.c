@@ -79,13 +79,14 @@ static void show(const struct piece *piece) {
     close(piece->tree);
 }
 
-static void set_stage(struct scene *scene, int outside) {
+static void set_stage(struct scene *scene, struct spaces spaces) {
     if (chdir(STAGE)) give_up("cannot enter", STAGE);
     copy_pieces(scene, true);
-    if (setns(outside, CLONE_NEWNS)) give_up("cannot leave", "the keeper's mount namespace");
+    if (setns(spaces.outside, CLONE_NEWNS)) give_up("cannot leave", "the keeper's mount namespace");
+    copy_pieces(scene, false);
+    if (setns(spaces.bare, CLONE_NEWNS)) give_up("cannot enter", "the bare mount namespace");
     if (unshare(CLONE_NEWNS)) give_up("cannot have", "a mount namespace");
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) give_up("cannot make private", "/");
-    copy_pieces(scene, false);
     if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")) give_up("cannot mount on", STAGE);
     for (int i = 0; i < scene->piece_count; i++) show(&scene->pieces[i]);
 }
@@ -160,7 +161,7 @@ _Noreturn void stage_act(struct actor actor) {
     if (error) give_up("cannot join", "a cgroup");
     read_scene(&scene, &message);
     open_events(&scene, &actor, opened);
-    set_stage(&scene, actor.outside);
+    set_stage(&scene, actor.spaces);
     drop_privileges(actor.uid, actor.gid);
     if (chdir("/")) give_up("cannot enter", "/");
     for (int i = 0; i < scene.event_count; i++) dup2(opened[i], scene.events[i].fd);

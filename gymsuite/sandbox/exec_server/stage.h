@@ -5,12 +5,12 @@
 #include <sys/types.h>
 
 #include "groups.h"
-
-#define STAGE "/tmp" /* what the keeper keeps is mounted there, and what a sandbox is made of is shown there */
+#include "spaces.h"
 
 struct actor {
-    int socket, outside; /* where it is told; the mount namespace in which the machine's own paths are seen */
-    int number;          /* of its cgroups */
+    int socket; /* where it is told */
+    struct spaces spaces;
+    int number; /* of its cgroups */
     uid_t uid;
     gid_t gid;
     const struct groups *groups;

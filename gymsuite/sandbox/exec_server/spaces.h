@@ -1,0 +1,15 @@
+/* The mount namespaces of a keeper. It lives in one that only it sees, with what it keeps on STAGE. */
+#ifndef GYMSUITE_SPACES_H
+#define GYMSUITE_SPACES_H
+
+#define STAGE "/tmp" /* what the keeper keeps is mounted there, and what a sandbox is made of is shown there */
+
+/* `outside` is as the machine's, and sees what is mounted there later. `bare` has what bubblewrap needs to run, and little
+   else: it reads the list of all mounts for each one that it makes. So no sandbox starts with the mounts of others. */
+struct spaces {
+    int outside, bare;
+};
+
+struct spaces spaces_make(void);
+
+#endif
