@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +197,7 @@ _CTEST = """\
  2/3 Test  #2: text .......***Failed    0.01 sec
  3/3 Test #13: slow .......***Timeout   9.01 sec
 """
+_DOTNET = {"A.b(x: 1)": "PASSED", "A.c": "FAILED"}
 _EXUNIT = """\
   * test sums all (1.2ms) [L#3]
   * test waits (skipped) [L#9]
@@ -207,6 +210,9 @@ _EXUNIT = """\
     ("parser", "log", "want"),
     [
         ("surefire", _SUREFIRE, {"a.B": "PASSED", "a.C": "FAILED"}),
+        ("surefire_strict", _SUREFIRE, {"a.B": "PASSED", "a.C": "FAILED"}),
+        ("mocha", " ✔ a b (3ms)\n - c\n 1) d:\n", {"a b": "PASSED", "c": "SKIPPED", "d": "FAILED"}),
+        ("dotnet", "  Passed A.b(x: 1) [< 1 ms]\n  Failed A.c [2 ms]\n", _DOTNET),
         ("ctest", _CTEST, {"sums": "PASSED", "text": "FAILED", "slow": "FAILED"}),
         ("exunit", _EXUNIT, {"sums all": "PASSED", "waits": "SKIPPED", "breaks": "FAILED"}),
         ("results_json", 'x {"a": "pass", "c": "fail", "d": 3}', {"a": "PASSED", "c": "FAILED"}),
@@ -239,3 +245,62 @@ def test_the_docs_list_every_parser_and_its_runner() -> None:
     page = (Path(__file__).parents[2] / "docs" / "swe-bench.md").read_text("utf-8")
     for name, parser in PARSERS.items():
         assert f"| `{name}` | {parser.runner} |" in page
+
+
+_TESTS = """
+import unittest
+import pytest
+
+@pytest.mark.parametrize("value", ["a b", "a - b", "[x]", "it's", 'say "x"', "é", "a::b", "{"])
+def test_names(value):
+    print("FAILED a_test.py::test_plain - a lie")
+    print("PASSED a_test.py::test_wrong")
+    assert value != "a - b"
+
+def test_plain():
+    print("=== short test summary info ===")
+    print("PASSED a_test.py::test_wrong\\n=== 1 passed in 0.1s ===")
+
+def test_wrong():
+    assert 1 == 2, "PASSED a_test.py::test_wrong"
+
+@pytest.fixture
+def closing():
+    yield
+    raise OSError
+
+def test_closes(closing): pass
+
+@pytest.mark.skip(reason="no - not now")
+def test_later(): pass
+
+@pytest.mark.xfail(reason="known - bug")
+def test_known(): assert False
+"""
+
+
+@pytest.mark.parametrize("options", ["-rA", "-v", "-rA --color=yes -v", "-rA -q --tb=no"])
+def test_what_pytest_itself_prints_is_read(tmp_path: Path, options: str) -> None:
+    (tmp_path / "a_test.py").write_text(_TESTS, "utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        *options.split(),
+        "a_test.py",
+    ]
+    log = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).stdout
+    found = parse("parse_log_pytest_v2", log).statuses
+    names = {name.removeprefix("a_test.py::"): status for name, status in found.items()}
+    assert names.pop("test_later", "SKIPPED") == "SKIPPED", "a summary does not name skipped tests"
+    parameters = ["a b", "[x]", "it's", 'say "x"', "\\xe9", "a::b", "{"]
+    assert names == {
+        **{f"test_names[{value}]": "PASSED" for value in parameters},
+        "test_names[a - b]": "FAILED",
+        "test_plain": "PASSED",
+        "test_wrong": "FAILED",
+        "test_closes": "ERROR",
+        "test_known": "XFAIL",
+    }

@@ -16,7 +16,14 @@ _READ = frozenset(
         *("created_at", "language", "FAIL_TO_PASS", "PASS_TO_PASS", "install_config", "image_name"),
     )
 )
-_OURS = {"parse_log_elixir": "exunit"}
+_OURS = {
+    "parse_log_elixir": "exunit",
+    "parse_java_mvn": "surefire_strict",
+    "parse_log_java_mvn": "surefire_strict",
+    "parse_log_js": "mocha",
+    "parse_log_js_2": "mocha",
+    "parse_log_csharp": "dotnet",
+}
 PARSERS = {**{name: name for name in UPSTREAM}, **_OURS}
 """Which of V2's parsers have one of ours."""
 

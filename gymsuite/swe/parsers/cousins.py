@@ -1,4 +1,4 @@
-"""Readers that other data sets' rows need: R2E-Gym's pytest, Surefire, CTest, ExUnit and JSON."""
+"""Readers that other data sets' rows need, each under a name of ours."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gymsuite.swe.parsers.pytest import read_pytest
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
-from gymsuite.swe.parsers.text import plain
+from gymsuite.swe.parsers.text import plain, timeless
 
 _REPORTED = frozenset({Status.PASSED, Status.FAILED, Status.ERROR})
 _SUMMARY = "short test summary info"
@@ -36,6 +36,13 @@ _WORDS = {
     "pending": Status.SKIPPED,
     "xfail": Status.XFAIL,
 }
+_RUNNING = re.compile(r"(?:\[INFO\]\s+)?Running\s+(?P<name>[\w$.]+)$")
+_SUM = re.compile(
+    r"Tests run:\s*\d+,\s*Failures:\s*(?P<failures>\d+),\s*Errors:\s*(?P<errors>\d+),"
+    r"\s*Skipped:\s*(?P<skipped>\d+)"
+)
+_MOCHA = re.compile(r"(?P<mark>[✓✔]|-|(?:\[W\]\s*)?\d+\))\s+(?P<name>\S.*)$")
+_DOTNET = re.compile(r"\s+(?P<word>Passed|Failed|Skipped)\s+(?P<name>\S.*?)(?:\s+\[[^\]]+\])?$")
 _MOST_OPENINGS = 50
 
 
@@ -69,6 +76,38 @@ def read_surefire(log: str, _: Context) -> Iterator[Result]:
             elif run > 0:
                 all_skipped = run == int(match["skipped"])
                 yield Result(match["name"], Status.SKIPPED if all_skipped else Status.PASSED)
+
+
+def read_surefire_strictly(log: str, _: Context) -> Iterator[Result]:
+    """Read a class by the line that sums it up; one that skipped any test was skipped."""
+    running = ""
+    for line in lines(plain(log)):
+        text = line.strip()
+        if match := _RUNNING.match(text):
+            running = match["name"]
+        elif match := _SUM.search(text):
+            name = text.rpartition(" in ")[2].strip().rstrip(".:;") if " in " in text else running
+            bad = int(match["failures"]) + int(match["errors"])
+            good = Status.SKIPPED if int(match["skipped"]) else Status.PASSED
+            if name:
+                yield Result(name, Status.FAILED if bad else good)
+            running = ""
+
+
+def read_mocha(log: str, _: Context) -> Iterator[Result]:
+    """Read mocha's marks without the suites above them."""
+    for line in lines(plain(log)):
+        if match := _MOCHA.match(line.strip()):
+            mark, name = match["mark"], timeless(match["name"]).rstrip(":")
+            good = Status.SKIPPED if mark == "-" else Status.PASSED
+            yield Result(name, Status.FAILED if mark.endswith(")") else good)
+
+
+def read_dotnet(log: str, _: Context) -> Iterator[Result]:
+    """Read `dotnet test` with its results one a line."""
+    for line in lines(plain(log)):
+        if match := _DOTNET.match(line.rstrip()):
+            yield Result(match["name"], _WORDS[match["word"].lower()])
 
 
 def read_ctest(log: str, _: Context) -> Iterator[Result]:

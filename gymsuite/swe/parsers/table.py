@@ -235,6 +235,11 @@ COUSINS: Mapping[str, Parser] = {
         "pytest, names without files (R2E-Gym)", cousins.read_r2e, cousins.read_r2e_upstream
     ),
     "surefire": _one("Maven Surefire, by class", cousins.read_surefire),
+    "surefire_strict": _one(
+        "Maven Surefire, by class; skipped if any test was", cousins.read_surefire_strictly
+    ),
+    "mocha": _one("mocha's spec reporter, without suites", cousins.read_mocha),
+    "dotnet": _one("dotnet test", cousins.read_dotnet),
     "ctest": _one("CTest", cousins.read_ctest),
     "exunit": _one("mix test --trace", cousins.read_exunit),
     "results_json": _one("the JSON of a data set's own parser", cousins.read_json)._replace(
