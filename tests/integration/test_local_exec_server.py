@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gymsuite import SandboxDead, SandboxError, SandboxSpec
+from gymsuite import Sandbox, SandboxDead, SandboxError, SandboxSpec
 from gymsuite.errors import PathRefused
 from gymsuite.sandbox import binary
 from gymsuite.sandbox.cgroups import Cgroups
@@ -254,6 +254,24 @@ def test_a_broken_request_kills_its_sandbox_and_not_the_caller(
     assert "closed" in asyncio.run(main())
 
 
+async def talked_to(sandbox: Sandbox) -> None:
+    """Spawn processes, and use all that they can be asked."""
+    cat, flood = await sandbox.spawn(["cat"]), await sandbox.spawn("seq 1 100000; seq 1 9 >&2")
+    gone, missing = await sandbox.spawn("kill -9 $PPID"), await sandbox.spawn(["no-such-program"])
+    await cat.write(b"x" * 100_000)
+    read = 0
+    while read < 100_000:
+        read += len(await cat.read())
+    await cat.close_stdin()
+    await flood.read(10)
+    await flood.kill()
+    for process in (cat, flood, gone, missing):
+        await process.wait()
+        await process.kill()
+        while await process.read() or await process.read_error():
+            pass
+
+
 def test_a_full_day_of_a_server_touches_only_its_own_memory(
     watched_host: LocalHost, local_image: Image, tmp_path: Path
 ) -> None:
@@ -288,10 +306,19 @@ def test_a_full_day_of_a_server_touches_only_its_own_memory(
                 ),
                 sandbox.exec("sleep 100 & setsid sleep 100 & sleep 100", timeout=0.3),
                 sandbox.exec("kill -9 $PPID; sleep 100", timeout=0.3),
+                sandbox.exec(flood, timeout=PATIENCE, on_output=lambda stream, data: None),
+                sandbox.exec("exec yes", timeout=0.3, on_output=lambda stream, data: None),
+                sandbox.exec("true", timeout=PATIENCE, user="root"),
+                sandbox.exec("true", timeout=PATIENCE, env={"LONG": "x" * 100_000}),
                 sandbox.exec(["wc", "-c"], stdin=b"x" * 3_000_000, timeout=PATIENCE),
                 sandbox.exec("sleep 100 & seq 1 1000", timeout=PATIENCE),
                 sandbox.exec(["no-such-program"], timeout=PATIENCE),
             )
+            for _ in range(3):
+                await sandbox.exec("kill -STOP -1; kill -9 -1", timeout=PATIENCE)
+            with pytest.raises(SandboxError, match="no such user"):
+                await sandbox.exec("true", timeout=PATIENCE, user="nobody-such")
+            await talked_to(sandbox)
             await sandbox.changes("/workspace")
             await sandbox.stats()
         with os.fdopen(errors, "rb") as file:
@@ -299,4 +326,4 @@ def test_a_full_day_of_a_server_touches_only_its_own_memory(
         return [result.exit_code for result in results]
 
     codes = asyncio.run(main())
-    assert len(codes) == 10
+    assert len(codes) == 14
