@@ -6,9 +6,9 @@ from typing import NamedTuple
 from gymsuite.errors import DefinitionError
 from gymsuite.swe.grading import Resolution, Split, Verdict, grade
 from gymsuite.swe.markers import cut, cut_upstream, has_run
-from gymsuite.swe.parsers.results import Context, Status, UpstreamRaises
+from gymsuite.swe.parsers.results import Context, Parsed, Status, UpstreamRaises
 from gymsuite.swe.parsers.table import parse, parse_upstream
-from gymsuite.swe.parsers.text import text_of
+from gymsuite.swe.parsers.text import folded, text_of
 from gymsuite.swe.rows import Row, Rule
 
 _LONGEST_LINE = 1 << 14
@@ -38,7 +38,7 @@ def grade_log(row: Row, log: bytes | str, *, waived: Collection[str] = ()) -> Ve
     text = text_of(log)
     context = Context(row.instance_id, row.version)
     if not row.eval_script:
-        return grade(row, parse(row.log_parser, text, context), waived=waived)
+        return grade(row, _parsed(row, text, context), waived=waived)
     marked = cut(text)
     if marked.tests is None:
         return Verdict(invalid=marked.wrong)
@@ -48,6 +48,29 @@ def grade_log(row: Row, log: bytes | str, *, waived: Collection[str] = ()) -> Ve
     wrong = _wrong(parsed.statuses, marked.exit_code, text)
     verdict = grade(row, parsed, waived=waived)
     return verdict._replace(invalid=wrong, resolution=Resolution.NO) if wrong else verdict
+
+
+def _parsed(row: Row, text: str, context: Context) -> Parsed:
+    """The results of a log; where one test more is wrong, only of tests that upstream sees.
+
+    Ours finds tests that were overlooked when the row was made: the row cannot name them.
+    """
+    parsed = parse(row.log_parser, text, context)
+    if row.rule != Rule.SAME_PASSED:
+        return parsed
+    try:
+        seen = {*parse_upstream(row.log_parser, text, context), *row.named_tests}
+    except UpstreamRaises:
+        return parsed
+    seen |= {name for key in seen for name in parsed.keys.get(key, ())}
+    folded_names = {folded(name) for name in seen}
+    kept = {n: status for n, status in parsed.statuses.items() if folded(n) in folded_names}
+    return parsed._replace(
+        statuses=kept,
+        keys={
+            key: names for key, names in parsed.keys.items() if all(name in kept for name in names)
+        },
+    )
 
 
 def _wrong(statuses: Mapping[str, str], exit_code: int | None, log: str) -> str:

@@ -229,3 +229,10 @@ def test_a_row_with_a_parser_of_its_own_is_not_graded_from_its_log() -> None:
         grade_log(row, "")
     with pytest.raises(DefinitionError, match="SWE-bench does not grade swe_bench_live rows"):
         grade_log_upstream(row, "")
+
+
+def test_a_test_that_the_data_sets_reader_overlooked_is_not_one_more() -> None:
+    row = _row("swe_rebench_v2")
+    gold = _log("swe_rebench_v2", "gold").decode()
+    assert grade_log(row, gold + "test src/lib.rs - total (line 3) ... ok\n").resolved
+    assert not grade_log(row, gold + "test sums::new ... ok\n").resolved

@@ -41,7 +41,7 @@ _SUM = re.compile(
     r"Tests run:\s*\d+,\s*Failures:\s*(?P<failures>\d+),\s*Errors:\s*(?P<errors>\d+),"
     r"\s*Skipped:\s*(?P<skipped>\d+)"
 )
-_MOCHA = re.compile(r"(?P<mark>[✓✔]|-|(?:\[W\]\s*)?\d+\))\s+(?P<name>\S.*)$")
+_MOCHA = re.compile(r"(?P<mark>✔|-|(?:\[W\]\s*)?\d+\))\s+(?P<name>\S.*)$")
 _DOTNET = re.compile(r"\s+(?P<word>Passed|Failed|Skipped)\s+(?P<name>\S.*?)(?:\s+\[[^\]]+\])?$")
 _MOST_OPENINGS = 50
 
