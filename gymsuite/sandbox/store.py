@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox.collecting import shrink
-from gymsuite.sandbox.disk import limit_of
+from gymsuite.sandbox.collecting import shrink, usage
+from gymsuite.sandbox.disk import limit_of, show_size
 from gymsuite.sandbox.locks import Lock, exclusive, shared
 from gymsuite.sandbox.records import (
     MANIFEST,
@@ -93,9 +93,16 @@ class Store:
         if not self._made:
             return
         self._made = False
-        cleaned = await asyncio.to_thread(shrink, self.cache, limit_of(self.cache))
+        limit = limit_of(self.cache)
+        cleaned = await asyncio.to_thread(shrink, self.cache, limit)
         if cleaned.removed:
             report(f"{len(cleaned.removed)} layers removed to keep the cache below its limit")
+        left = (await asyncio.to_thread(usage, self.cache)).size_bytes
+        if left > limit:
+            report(
+                f"the images take {show_size(left)}, and the limit is {show_size(limit)}: those"
+                " that are left are in use, or were imported"
+            )
 
     async def _make(self, digest: str, step: str, make: Callable[[Path], Awaitable[str]]) -> None:
         partial = layer_folder(self.cache, f"{PARTIAL}{digest}")

@@ -1,6 +1,7 @@
 """The layer store: whole layers or none, made once, and kept while they are used."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import stat
@@ -215,6 +216,9 @@ def test_a_store_that_grows_beyond_its_limit_shrinks_and_says_so(tmp_path: Path)
     assert said == ["1 layers removed to keep the cache below its limit"]
     asyncio.run(store.keep_to_limit(said.append))
     assert len(said) == 1
+    with contextlib.closing(ensure(store, "b", "b")):
+        asyncio.run(store.keep_to_limit(said.append))
+    assert said[1].endswith("the limit is 0 B: those that are left are in use, or were imported")
 
 
 def test_a_limit_is_kept_with_the_cache_and_a_disk_without_room_is_said_first(
