@@ -3,6 +3,7 @@
 import resource
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Frozen
@@ -11,6 +12,8 @@ from gymsuite.types import SandboxSpec
 _EVENT_DESCRIPTORS = {"memory": 10, "pids": 11}
 _PER_PROCESS = {"memory_bytes": resource.RLIMIT_DATA, "file_bytes": resource.RLIMIT_FSIZE}
 _SHM_BYTES = 64 << 20
+_LEAST_DESCRIPTORS = 1024
+_MOST_DESCRIPTORS = 1 << 16
 _LEAST_BYTES = 1 << 20
 _LEAST_INODES = 256
 _OVERLAY_INODES = 5
@@ -83,6 +86,7 @@ class Enforcement:
             for name, (at, file) in self.cgroups.events.items()
             for word in ("event", str(_EVENT_DESCRIPTORS[name]), str(at), file)
         ]
+        words += ["limit", str(resource.RLIMIT_NOFILE), str(_descriptors(self.quota.pids))]
         for name, value in self._per_process.items():
             words += ["limit", str(_PER_PROCESS[name]), str(value)]
         return words
@@ -119,3 +123,11 @@ class Enforcement:
         }
         per_process = self._per_process
         return {"limits": limits, **({"per_process": per_process} if per_process else {})}
+
+
+def _descriptors(pids: int) -> int:
+    """How many descriptors a process may have, so that a sandbox leaves half of the machine's."""
+    machine = int(Path("/proc/sys/fs/file-max").read_text())
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(_MOST_DESCRIPTORS, max(_LEAST_DESCRIPTORS, machine // (2 * pids)))
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -1,8 +1,10 @@
 """Every limit of a local sandbox fires, is told, and leaves the sandbox and the machine alive."""
 
 import asyncio
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,6 +137,30 @@ def test_inodes_run_out_as_a_full_disk(local_host: LocalHost, local_image: Image
             assert result.disk_full
 
     asyncio.run(main())
+
+
+HOARD = """
+import os
+kept = []
+try:
+    while True:
+        kept.append(os.open("/dev/null", os.O_RDONLY))
+except OSError as error:
+    print(type(error).__name__, error.errno, len(kept))
+"""
+
+
+def test_descriptors_run_out_before_those_of_the_machine(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    async def main() -> list[bytes]:
+        async with open_local(local_host, local_image, spec(pids=512)) as sandbox:
+            return (await python(sandbox, HOARD)).stdout.split()
+
+    kind, number, count = asyncio.run(main())
+    assert (kind, int(number)) == (b"OSError", errno.EMFILE)
+    machine = int(Path("/proc/sys/fs/file-max").read_text())
+    assert 512 * int(count) <= max(machine / 2, 512 * 1024)
 
 
 @pytest.mark.parametrize(("memory_bytes", "size"), [(2048 * MIB, 64), (64 * MIB, 8)])
