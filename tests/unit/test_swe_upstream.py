@@ -17,7 +17,7 @@ from gymsuite.swe.log_grading import grade_log_upstream
 from gymsuite.swe.parsers.results import Context, UpstreamRaises
 from gymsuite.swe.parsers.table import UPSTREAM, parse_upstream
 from gymsuite.swe.predictions import Prediction
-from gymsuite.swe.reports import instance_report
+from gymsuite.swe.reports import instance_report, report_path, run_folder, run_report
 
 _FIXTURES = Path(__file__).parents[1] / "fixtures" / "swe"
 _PYTHON = os.environ.get("GYMSUITE_SWEBENCH_PYTHON", "")
@@ -141,3 +141,53 @@ def test_every_strict_verdict_is_upstreams() -> None:
         except UpstreamRaises:
             ours = None
         assert ours == report, log
+
+
+_REPORT = """
+import json, sys
+from swebench.harness.reporting import make_run_report
+predictions, rows = json.load(sys.stdin)
+make_run_report(predictions, rows, "run", None, "reports")
+"""
+
+
+def test_a_runs_report_is_upstreams(tmp_path: Path) -> None:
+    raw = json.loads((_FIXTURES / "rows" / "verified.jsonl").read_text("utf-8"))
+    names = ("good", "bad", "error", "empty", "missing", "broken", "silent")
+    row = load_rows(str(_FIXTURES / "rows" / "verified.jsonl"))[0]
+    rows = [row.model_copy(update={"instance_id": name}) for name in names]
+    predictions = {
+        name: Prediction(instance_id=name, model="m/1", patch="" if name == "empty" else "diff")
+        for name in names
+        if name != "missing"
+    }
+    files = {
+        "good/report.json": '{"good": {"resolved": true}}',
+        "bad/report.json": '{"bad": {"resolved": false}}',
+        "bad/test_output.txt": "collected 0 items",
+        "error/run_instance.log": "x\nKilled\n",
+        "broken/report.json": "",
+        "broken/test_output.txt": "Timeout error: 9 seconds exceeded",
+        "silent/report.json": "{}",
+    }
+    for name, text in files.items():
+        path = run_folder(tmp_path, "run") / "m__1" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    said = {
+        name: {"instance_id": name, "model_name_or_path": p.model, "model_patch": p.patch}
+        for name, p in predictions.items()
+    }
+    subprocess.run(
+        [_PYTHON, "-c", _REPORT],
+        input=json.dumps([said, [{**raw, "instance_id": name} for name in names]]),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    path = report_path(tmp_path / "reports", "run", predictions)
+    theirs = json.loads(path.read_text())
+    ours = run_report(tmp_path, "run", rows, predictions)
+    left = {"unstopped_instances", "unstopped_containers", "unremoved_images"}
+    assert {name: value for name, value in ours.items() if name not in left} == theirs
