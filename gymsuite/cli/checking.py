@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gymsuite.authoring.check import CheckRequest, Finding, Watcher, check_environment
+from gymsuite.authoring.redteam.attack import attack
+from gymsuite.authoring.redteam.corpus import CHEATS
 from gymsuite.cli.evaluating import default_concurrency
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import (
@@ -51,6 +53,12 @@ def check(
         int | None,
         typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
     ] = None,
+    red_team: Annotated[
+        bool,
+        typer.Option(
+            "--red-team", help="Play cheats instead, on one task or -n of them: none may pay."
+        ),
+    ] = False,
     settings: SetOption = None,
     dataset: DatasetOption = None,
     provider: ProviderOption = None,
@@ -69,7 +77,7 @@ def check(
     console, errors = Console(), Console(stderr=True, quiet=as_json)
     found: dict[str, Sequence[Finding]] = {}
     for name in _names(environments, opened, every=every):
-        found[name] = _check(opened.load(name), request, errors)
+        found[name] = _check(opened.load(name), request, errors, red_team=red_team)
         if not as_json:
             console.print(_table(name, found[name]))
     outcomes = {finding.outcome for findings in found.values() for finding in findings}
@@ -87,7 +95,9 @@ def _names(given: list[str] | None, registry: Registry, *, every: bool) -> list[
     return list(registry.complete) if every else given or []
 
 
-def _check(environment: Environment, request: CheckRequest, console: Console) -> list[Finding]:
+def _check(
+    environment: Environment, request: CheckRequest, console: Console, *, red_team: bool
+) -> list[Finding]:
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
@@ -108,6 +118,8 @@ def _check(environment: Environment, request: CheckRequest, console: Console) ->
             tick=lambda: bar.advance(task),
             found=lambda finding: bar.update(task, latest=f"{finding.promise}: {finding.outcome}"),
         )
+        if red_team:
+            return run(attack(environment, [*CHEATS.values()], request, watcher))
         return run(check_environment(environment, request, watcher))
 
 

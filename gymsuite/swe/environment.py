@@ -116,7 +116,7 @@ class Configured:
 
     async def verify(self, task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
         """Judge the patch by the row's tests, in sandboxes of its own."""
-        judge = Judge(open_sandbox, self.supply, self.scans, self.seals)
+        judge = Judge(open_sandbox, self.supply, self.scans, self.seals, measured=True)
         return score_of(await judge.judge(row_of(task), submission.patch), submission.patch)
 
     async def solve(self, task: Task, _: OpenSandbox) -> tuple[ToolCall, ...]:

@@ -17,7 +17,7 @@ from gymsuite.swe.parsers.text import text_of
 from gymsuite.swe.patched import bring_in, bring_in_as_upstream
 from gymsuite.swe.rows import Row
 from gymsuite.swe.running import Ran, run_script
-from gymsuite.swe.sealed import Seal, Seals, confirm
+from gymsuite.swe.sealed import Seal, Seals, confirm, patience
 from gymsuite.swe.supply import Supply
 from gymsuite.verify import judging
 
@@ -26,10 +26,11 @@ DEFAULT_SECONDS = 1800.0
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges patches in sandboxes. `folder` keeps what is found out once for each image.
+    """Judges patches in sandboxes.
 
-    `strict` is SWE-bench's own verdict: its grading of the log, whatever paths are touched, and
-    nothing is looked at twice. `seconds` is the deadline of a row's evaluation.
+    `seconds` is the deadline of a row's tests; `measured` has it come from how long they take with
+    the gold patch, where that is shorter. `strict` is SWE-bench's own verdict: its grading of the
+    log, whatever paths are touched, and nothing is looked at twice.
     """
 
     open_sandbox: OpenSandbox
@@ -38,6 +39,7 @@ class Judge:
     seals: Seals
     seconds: float = DEFAULT_SECONDS
     strict: bool = False
+    measured: bool = False
 
     @staticmethod
     def of(
@@ -73,30 +75,43 @@ class Judge:
         async with self.open_row(row) as sandbox:
             await self.scans.check(row, sandbox)
             digest = str(sandbox.description.get("digest", ""))
-            bring = bring_in_as_upstream if self.strict and data else bring_in
-            patched = await bring(sandbox, row, data)
-            if not patched.how:
-                return Judgement(
-                    Ending.NOT_APPLIED, reason="the patch does not apply", patch_log=patched.log
-                )
-            ran = await run_script(
-                sandbox,
-                script.of(row, strict=self.strict),
-                workdir=row.workdir,
-                timeout=self.seconds,
-                rebuild=patched.rebuild,
-            )
-        found = replace(
-            self._graded(row, ran, waived),
-            how=patched.how,
-            undone=patched.undone,
-            patch_log=patched.log,
-        )
+            seal = self.seals.known(row, digest) if self.measured else None
+            if seal is not None or not self.measured:
+                found = await self._run_in(sandbox, row, data, seal, waived)
+        if seal is None and self.measured:
+            # Nobody holds a sandbox while waiting for another.
+            seal = await self.seals.of(row, digest, self.open_row)
+            async with self.open_row(row) as sandbox:
+                found = await self._run_in(sandbox, row, data, seal, waived)
         if self.strict or not found.resolved:
             return found
         return await self._confirmed(row, data, digest, found)
 
-    def _graded(self, row: Row, ran: Ran, waived: Collection[str]) -> Judgement:
+    async def _run_in(
+        self, sandbox: Sandbox, row: Row, patch: bytes, seal: Seal | None, waived: Collection[str]
+    ) -> Judgement:
+        seconds = self.seconds if seal is None else patience(seal, self.seconds)
+        bring = bring_in_as_upstream if self.strict and patch else bring_in
+        patched = await bring(sandbox, row, patch)
+        if not patched.how:
+            return Judgement(
+                Ending.NOT_APPLIED, reason="the patch does not apply", patch_log=patched.log
+            )
+        ran = await run_script(
+            sandbox,
+            script.of(row, strict=self.strict),
+            workdir=row.workdir,
+            timeout=seconds,
+            rebuild=patched.rebuild,
+        )
+        return replace(
+            self._graded(row, ran, waived, seconds),
+            how=patched.how,
+            undone=patched.undone,
+            patch_log=patched.log,
+        )
+
+    def _graded(self, row: Row, ran: Ran, waived: Collection[str], seconds: float) -> Judgement:
         found = Judgement(
             Ending.UNRESOLVED,
             log=ran.log,
@@ -104,8 +119,8 @@ class Judge:
             cpu_seconds=ran.cpu_seconds,
         )
         if ran.timed_out:
-            said = f"\n\nTimeout error: {self.seconds:g} seconds exceeded."
-            reason = f"the tests did not end within {self.seconds:g} seconds"
+            said = f"\n\nTimeout error: {seconds:g} seconds exceeded."
+            reason = f"the tests did not end within {seconds:g} seconds"
             log = ran.log + said.encode()
             return replace(found, ending=Ending.TIMED_OUT, reason=reason, log=log)
         if self.strict:

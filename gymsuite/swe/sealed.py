@@ -65,9 +65,16 @@ class Seals:
             WeakKeyDictionary()
         )
 
+    def known(self, row: Row, digest: str) -> Seal | None:
+        """The seal of a row in an image, if it was asked for before."""
+        return self._known.get(_key(row, digest))
+
     async def of(self, row: Row, digest: str, open_row: OpenRow) -> Seal:
-        """The seal of a row in an image; the first who asks waits for some runs of its tests."""
-        key = hashlib.sha256(f"{digest}|{row.model_dump_json()}".encode()).hexdigest()
+        """The seal of a row in an image; the first who asks waits for some runs of its tests.
+
+        He holds no sandbox meanwhile: it takes one, too.
+        """
+        key = _key(row, digest)
         locks = self._locks.setdefault(asyncio.get_running_loop(), {})
         async with locks.setdefault(key, asyncio.Lock()):
             if key not in self._known:
@@ -81,6 +88,16 @@ class Seals:
         found = await measure(row, open_row)
         await asyncio.to_thread(_write, path, found)
         return found
+
+
+def _key(row: Row, digest: str) -> str:
+    return hashlib.sha256(f"{digest}|{row.model_dump_json()}".encode()).hexdigest()
+
+
+def patience(seal_: Seal, most: float) -> float:
+    """How long the row's tests may take: no slow machine needs this, and a hanging test does."""
+    measured = seal_.expected.seconds if seal_.expected else most
+    return min(most, 60.0 + 30.0 * measured)
 
 
 def _read(path: Path) -> Seal | None:
@@ -134,7 +151,7 @@ async def confirm(sandbox: Sandbox, row: Row, seal_: Seal) -> Verdict:
     if expected is None:
         return Verdict(0, 0, "", "")
     hidden = {f: plant(data) for f, data in seal(seal_.tests, expected.unsealed).items()}
-    bench = Bench(row.workdir, PYTHON, min(_MEASURE_SECONDS, 60.0 + 30.0 * expected.seconds))
+    bench = Bench(row.workdir, PYTHON, patience(seal_, _MEASURE_SECONDS))
     await write_files(sandbox, bench, {file: planted.data for file, planted in hidden.items()})
     run = await run_pytest(
         sandbox,
