@@ -5,12 +5,13 @@ with spaces, results behind a tester's own output. SWE-bench's is exactly what v
 harness makes of the same log.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from gymsuite.errors import DefinitionError
 from gymsuite.swe.parsers import (
     builds,
+    by_row,
     cousins,
     doctest_xml,
     failures,
@@ -34,15 +35,10 @@ from gymsuite.swe.parsers.results import (
     Parsed,
     Reader,
     Result,
-    UpstreamRaises,
     joined,
     last_wins,
 )
 from gymsuite.swe.parsers.text import plain, text_of, without_long_lines
-
-_LIGHTHOUSE_MOCHA = frozenset({"9.5", "10.0", "10.2"})
-_JEKYLL_MINITEST = frozenset({"9141", "8047", "8167"})
-_JEKYLL_CUCUMBER = frozenset({"8761", "8771"})
 
 
 class Parser(NamedTuple):
@@ -74,53 +70,6 @@ def _same(runner: str, read: Reader) -> Parser:
 def _one(runner: str, read: Reader) -> Parser:
     """Not SWE-bench's: there is one reading."""
     return Parser(runner, read, read)
-
-
-def _jekyll_upstream(log: str, context: Context) -> Iterator[Result]:
-    number = context.instance_id.partition("-")[2].partition("-")[0]
-    if number in _JEKYLL_MINITEST:
-        yield from ruby.read_minitest_upstream(log, context)
-    elif number in _JEKYLL_CUCUMBER:
-        yield from ruby.read_cucumber_upstream(log, context)
-    else:
-        raise UpstreamRaises(f"{context.instance_id!r} is none of the five rows that it knows")
-
-
-def _jekyll(log: str, context: Context) -> Iterator[Result]:
-    yield from ruby.read_minitest(log, context)
-    yield from ruby.read_cucumber(log, context)
-
-
-def _immutable_upstream(log: str, context: Context) -> Iterator[Result]:
-    number = context.instance_id.rpartition("-")[2]
-    if number == "2006":
-        yield from lines.JEST.read_upstream(log, context)
-    elif number == "2005":
-        yield from lines.JEST_JSON.read_upstream(log, context)
-    else:
-        raise UpstreamRaises(f"{context.instance_id!r} is none of the two rows that it knows")
-
-
-def _immutable(log: str, context: Context) -> Iterator[Result]:
-    yield from lines.JEST.read(log, context)
-    yield from lines.JEST_JSON.read(log, context)
-
-
-def _lighthouse(log: str, context: Context) -> Iterator[Result]:
-    if context.version in _LIGHTHOUSE_MOCHA:
-        yield from trees.read_mocha_runs(log)
-        return
-    try:
-        major = float(context.version)
-    except ValueError as error:
-        raise UpstreamRaises(f"the version {context.version!r} is no number") from error
-    read = suites.read_files_upstream if major >= 3 else json_reports.read_lighthouse_json  # noqa: PLR2004 - lighthouse 3
-    yield from read(log, context)
-
-
-def _lighthouse_any(log: str, context: Context) -> Iterator[Result]:
-    version = context.version if context.version.replace(".", "", 1).isdigit() else "9.5"
-    yield from _lighthouse(plain(log), context._replace(version=version))
 
 
 _PYTEST = _pytest("pytest", pytest.FIRST_WORD)
@@ -166,7 +115,9 @@ UPSTREAM: Mapping[str, Parser] = {
     "parse_log_grommet": Parser("jest, by file", suites.read_files, suites.read_grommet_upstream),
     "parse_log_highlightjs": _same("mocha's spec reporter", trees.read_highlightjs),
     "parse_log_lighthouse": Parser(
-        "mocha, mocha's JSON or jest, by version", _lighthouse_any, _lighthouse
+        "mocha, mocha's JSON or jest, by version",
+        by_row.read_lighthouse,
+        by_row.read_lighthouse_upstream,
     ),
     "parse_log_next": _same("karma, or cypress in version 1.27", trees.read_next),
     "parse_log_openlayers": Parser(
@@ -194,7 +145,9 @@ UPSTREAM: Mapping[str, Parser] = {
         "karma's mocha reporter", karma.read_karma, karma.read_karma_upstream
     ),
     "parse_log_tap": Parser("TAP", lines.read_tap, lines.TAP.read_upstream),
-    "parse_log_immutable_js": Parser("jest, by row", _immutable, _immutable_upstream),
+    "parse_log_immutable_js": Parser(
+        "jest, by row", by_row.read_immutable, by_row.read_immutable_upstream
+    ),
     "parse_log_redis": _lines("redis' Tcl tests", lines.REDIS),
     "parse_log_jq": _lines("automake tests", lines.JQ),
     "parse_log_doctest": Parser(
@@ -224,7 +177,9 @@ UPSTREAM: Mapping[str, Parser] = {
     ),
     "parse_log_ruby_unit": _lines("test-unit --verbose", lines.RUBY_UNIT),
     "parse_log_rspec_transformed_json": _lines("RSpec's JSON, as lines", lines.RSPEC),
-    "parse_log_jekyll": Parser("minitest or cucumber, by row", _jekyll, _jekyll_upstream),
+    "parse_log_jekyll": Parser(
+        "minitest or cucumber, by row", by_row.read_jekyll, by_row.read_jekyll_upstream
+    ),
     "parse_log_cargo": _CARGO,
 }
 """The names of SWE-bench's registry, as the column `log_parser` has them."""
