@@ -149,6 +149,24 @@ def test_what_a_process_does_not_take_is_dropped_when_it_ends(in_sandbox: InSand
     assert in_sandbox(body) == 3
 
 
+def test_writing_while_a_process_ends_harms_nobody(in_sandbox: InSandbox) -> None:
+    async def chat(sandbox: Sandbox) -> int:
+        process = await sandbox.spawn(["true"])
+        ending = asyncio.ensure_future(
+            asyncio.gather(process.wait(), process.read(), process.read_error())
+        )
+        while not ending.done():
+            await process.write(b"x")
+            await asyncio.sleep(0)
+        await process.write(b"x")
+        return (await process.wait()).exit_code
+
+    async def body(sandbox: Sandbox) -> Any:
+        return {await chat(sandbox) for _ in range(100)}
+
+    assert in_sandbox(body) == {0}
+
+
 def test_kill_ends_the_whole_tree_of_a_process_and_no_other(in_sandbox: InSandbox) -> None:
     async def body(sandbox: Sandbox) -> Any:
         neighbour = await sandbox.spawn("sleep 77777 & exec sleep 77777")

@@ -17,7 +17,8 @@ void close_end(int *fd) {
 }
 
 static void grant_input(struct server *server, const struct job *job, size_t size) {
-    if (!job->spawned || !size) return;
+    /* Whoever was told that the job is gone may not be told anything of it any more. */
+    if (!job->spawned || job->gone_told || !size) return;
     struct buffer frame = reply_begin(job->id, HELLO | WINDOW);
     buffer_u8(&frame, STDIN);
     buffer_u32(&frame, (uint32_t)size);
