@@ -48,10 +48,10 @@ class Meeting(Protocol):
         ...
 
 
-def meet() -> Meeting:
+def meet(directory: Path) -> Meeting:
     """Make a place to meet one exec server. Raises `SandboxError`."""
     try:
-        return Rendezvous()
+        return Rendezvous(directory)
     except OSError as error:
         raise SandboxError(f"cannot make a socket for a container: {error}") from error
 

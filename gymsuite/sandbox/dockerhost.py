@@ -1,10 +1,9 @@
 """A Docker Engine that is ready to run the images of a store."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.locks import exclusive
 from gymsuite.sandbox.places import Place
 from gymsuite.sandbox.reaper import IMAGE_PREFIX, reap
+from gymsuite.sandbox.scratch import Scratches
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.tarball import tar_stream
 
@@ -26,12 +26,16 @@ _LISTINGS = 16
 
 @dataclass
 class DockerHost:
-    """An Engine, what it can do, and the one of its runtimes that containers run in."""
+    """An Engine, what it can do, and the one of its runtimes that containers run in.
+
+    `sockets` is this process's directory for those to which exec servers come.
+    """
 
     engine: Engine
     capabilities: Capabilities
     runtime: str
     server: Path
+    sockets: Path
     store: Store
     report: Report
     starts: asyncio.Semaphore
@@ -52,7 +56,8 @@ class DockerHost:
             server = binary.exec_server()
         except FileNotFoundError as error:
             raise SandboxError(str(error), retryable=False) from error
-        async with docker.connect() as engine:
+        async with AsyncExitStack() as stack:
+            engine = await stack.enter_async_context(docker.connect())
             able = await engine.capabilities()
             if runtime and runtime not in able.runtimes:
                 raise UsageError(
@@ -61,7 +66,12 @@ class DockerHost:
             # The Engine starts few at a time whatever it is asked, and the rest would wait there.
             starts = asyncio.Semaphore(_STARTS_PER_PROCESSOR * (os.cpu_count() or 1))
             await reap(engine)
-            yield cls(engine, able, runtime, server, store, report, starts)
+            scratches = stack.enter_context(closing(Scratches(store.cache / "live")))
+            try:
+                sockets = await asyncio.to_thread(scratches.fresh)
+            except OSError as error:
+                raise SandboxError(f"cannot write below {store.cache}: {error}") from error
+            yield cls(engine, able, runtime, server, sockets, store, report, starts)
 
     @property
     def provider(self) -> str:
@@ -76,7 +86,7 @@ class DockerHost:
         if not await self.engine.has_image(tag):
             path = self.store.lock(f"docker-{image.digest}")
             lock = await exclusive(path, waiting=lambda: self.report(f"waiting for {tag}"))
-            with contextlib.closing(lock):
+            with closing(lock):
                 if not await self.engine.has_image(tag):
                     self.report(f"{image.name}: importing into Docker")
                     await self.engine.import_image(tag, tar_stream(image.layers))

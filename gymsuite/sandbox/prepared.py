@@ -124,7 +124,7 @@ async def discard(engine: Engine, prepared: Prepared) -> None:
 async def _prepare(host: DockerHost, start: Start, spec: SandboxSpec, wish: Wish) -> Prepared:
     try:
         async with host.starts:
-            container, channel = await connect(host.engine, wish, meet())
+            container, channel = await connect(host.engine, wish, meet(host.sockets))
         try:
             listed = await host.listing(start.image, wish.places)
             await _fill(channel, spec, start.image, start.batches(listed, wish.places))

@@ -5,10 +5,11 @@ connection, and is removed at once.
 """
 
 import asyncio
-import shutil
+import os
+import secrets
 import socket
 import struct
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 _PEER = struct.Struct("3i")
@@ -17,15 +18,14 @@ _PEER = struct.Struct("3i")
 class Rendezvous:
     """A socket that listens until somebody came, or it is closed."""
 
-    def __init__(self) -> None:
-        """Raise OSError where there can be none."""
-        self._directory = tempfile.mkdtemp(prefix="gymsuite-")
-        self.path = Path(self._directory) / "channel"
+    def __init__(self, directory: Path) -> None:
+        """Listen in a directory of this user's. Raise OSError where that cannot be."""
+        self.path = directory / secrets.token_hex(8)
         self._met: socket.socket | None = None
         self._listener = socket.socket(socket.AF_UNIX)
         try:
             self._listener.setblocking(False)
-            self._listener.bind(str(self.path))
+            _bind(self._listener, directory, self.path.name)
             # Root in a container may not pass by a mode, and nobody else can enter the directory.
             self.path.chmod(0o666)
             self._listener.listen(1)
@@ -55,4 +55,14 @@ class Rendezvous:
 
     def _stop(self) -> None:
         self._listener.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        with suppress(OSError):
+            self.path.unlink()
+
+
+def _bind(listener: socket.socket, directory: Path, name: str) -> None:
+    # An address has room for a hundred bytes, and a directory may be deeper than that.
+    short = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{short}/{name}")
+    finally:
+        os.close(short)
