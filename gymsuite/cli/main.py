@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "play": "gymsuite.cli.playing:play",
     "cache": "gymsuite.cli.caching:app",
     "sandbox": "gymsuite.cli.sandbox:app",
+    "doctor": "gymsuite.cli.doctor:doctor",
     "models": "gymsuite.cli.models:app",
     "search": "gymsuite.cli.searching:app",
     "demo": "gymsuite.cli.demo:demo",
