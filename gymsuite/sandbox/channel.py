@@ -13,7 +13,7 @@ from itertools import count
 from typing import Protocol, TypeVar
 
 from gymsuite.errors import PathRefused, SandboxDead, SandboxError
-from gymsuite.sandbox import wire
+from gymsuite.sandbox import replies, wire
 from gymsuite.sandbox.protocol import (
     DEFAULT_FILE_BYTES,
     DEFAULT_OUTPUT_BYTES,
@@ -21,15 +21,8 @@ from gymsuite.sandbox.protocol import (
     OnOutput,
     SandboxStats,
 )
-from gymsuite.sandbox.wire import (
-    Found,
-    MalformedError,
-    ReadStatus,
-    RefusedError,
-    Reply,
-    Request,
-    Unsendable,
-)
+from gymsuite.sandbox.replies import Found, ReadStatus, RefusedError
+from gymsuite.sandbox.wire import MalformedError, Reply, Request, Unsendable
 
 GRACE_SECONDS = 10.0
 FILE_SECONDS = 60.0
@@ -101,7 +94,7 @@ class Channel:
             raise SandboxDead(self._lost)
         if reply.kind:
             raise self._lose("broke the protocol: it did not say hello")
-        version = self._parsed(wire.hello_version, reply.payload)
+        version = self._parsed(replies.hello_version, reply.payload)
         if version != wire.VERSION:
             raise self._lose(
                 f"speaks protocol {version}, not {wire.VERSION}: install gymsuite anew"
@@ -134,9 +127,9 @@ class Channel:
             self.listen(request, _Follower(self, request, on_output))
         reply = await self._answer(request, Request.EXEC, message, milliseconds / 1000)
         try:
-            return self._parsed(wire.exec_result, reply)
+            return self._parsed(replies.exec_result, reply)
         except RefusedError as error:
-            raise wire.refused(user, error) from error
+            raise replies.refused(user, error) from error
 
     async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
         """Return a file's bytes, or None if there is no such regular file."""
@@ -146,7 +139,7 @@ class Channel:
         except Unsendable:
             return None
         status, error, data = await self.ask(
-            Request.READ, payload, within=FILE_SECONDS, parse=wire.read_result
+            Request.READ, payload, within=FILE_SECONDS, parse=replies.read_result
         )
         if status is ReadStatus.TOO_LARGE:
             raise PathRefused(f"{path} is larger than {limit} bytes", retryable=False)
@@ -158,14 +151,16 @@ class Channel:
         """Return what is at a path, links not followed; call it when all processes are dead."""
         limit = max(0, min(max_bytes, wire.MAX_FILE))
         payload = wire.number(limit) + wire.text(path)
-        return await self.ask(Request.STATE, payload, within=FILE_SECONDS, parse=wire.state_result)
+        return await self.ask(
+            Request.STATE, payload, within=FILE_SECONDS, parse=replies.state_result
+        )
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file, making its parent directories."""
         try:
             head = wire.number(mode) + wire.text(path)
             error = await self.ask(
-                Request.WRITE, head, data, within=FILE_SECONDS, parse=wire.errno_result
+                Request.WRITE, head, data, within=FILE_SECONDS, parse=replies.errno_result
             )
         except Unsendable as reason:
             raise PathRefused(f"cannot write {path[:80]!r}: {reason}", retryable=False) from reason
@@ -207,17 +202,17 @@ class Channel:
         self._listeners.pop(request, None)
 
     async def stats(self, *, own_root: bool = False) -> SandboxStats:
-        """What all commands together have used; `own_root` as in `wire.stats_result`."""
-        parse = partial(wire.stats_result, own_root=own_root)
+        """What all commands together have used; `own_root` as in `replies.stats_result`."""
+        parse = partial(replies.stats_result, own_root=own_root)
         return await self.ask(Request.STATS, within=0, parse=parse)
 
     async def ping(self) -> None:
         """See that the server answers."""
-        await self.ask(Request.PING, within=0, parse=wire.nothing)
+        await self.ask(Request.PING, within=0, parse=replies.nothing)
 
     async def kill_all(self) -> None:
         """End every process in the sandbox but the server."""
-        if not await self.ask(Request.KILL_ALL, within=0, parse=wire.flag_result):
+        if not await self.ask(Request.KILL_ALL, within=0, parse=replies.flag_result):
             raise SandboxError("a process in the sandbox cannot be killed")
 
     @property
@@ -341,7 +336,7 @@ class _Follower:
         """See `Listener.hear`."""
         if frame.kind != Request.OUTPUT:
             raise MalformedError(f"a frame of type {frame.kind} about a command")
-        stream, data = wire.output(frame.payload)
+        stream, data = replies.output(frame.payload)
         self._channel.tell(self._request, Request.WINDOW, wire.credit(stream, len(data)))
         if self._on_output is None:
             return

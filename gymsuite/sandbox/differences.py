@@ -18,7 +18,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import entry_state, resolve
 from gymsuite.sandbox.looking import Look
 from gymsuite.sandbox.protocol import Change, Changes, FileState
-from gymsuite.sandbox.wire import Found
+from gymsuite.sandbox.replies import Found
 
 Reader = Callable[..., Awaitable[Found]]
 """`Channel.state`."""

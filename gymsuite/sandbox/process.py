@@ -3,10 +3,11 @@
 import asyncio
 
 from gymsuite.errors import SandboxDead, UsageError
-from gymsuite.sandbox import wire
+from gymsuite.sandbox import replies, wire
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.protocol import DEFAULT_READ_BYTES, ExecResult, Stream
-from gymsuite.sandbox.wire import MalformedError, RefusedError, Reply, Request
+from gymsuite.sandbox.replies import RefusedError
+from gymsuite.sandbox.wire import MalformedError, Reply, Request
 
 _REOPEN_BYTES = wire.OUTPUT_WINDOW // 2
 
@@ -21,12 +22,12 @@ async def spawn(channel: Channel, command: bytes, *, user: str | None) -> "Spawn
             Request.SPAWN,
             wire.spawn_request(command),
             within=0,
-            parse=wire.spawn_result,
+            parse=replies.spawn_result,
             request=request,
         )
     except RefusedError as error:
         channel.unlisten(request)
-        raise wire.refused(user, error) from error
+        raise replies.refused(user, error) from error
     except asyncio.CancelledError:
         process.discard()
         raise
@@ -102,13 +103,13 @@ class SpawnedProcess:
     def hear(self, frame: Reply) -> None:
         """See `Listener.hear`."""
         if frame.kind == Request.OUTPUT:
-            self._hear_output(*wire.output(frame.payload))
+            self._hear_output(*replies.output(frame.payload))
         elif frame.kind == Request.WINDOW:
-            self._hear_credit(wire.input_credit(frame.payload))
+            self._hear_credit(replies.input_credit(frame.payload))
         elif frame.kind == Request.EXIT:
-            self._result = wire.exec_result(frame.payload)
+            self._result = replies.exec_result(frame.payload)
         else:
-            wire.nothing(frame.payload)
+            replies.nothing(frame.payload)
             self._gone = True
         self._ring()
 
@@ -150,7 +151,7 @@ class SpawnedProcess:
 
     async def _kill(self) -> None:
         await self._channel.ask(
-            Request.KILL, wire.number(self._request), within=0, parse=wire.nothing
+            Request.KILL, wire.number(self._request), within=0, parse=replies.nothing
         )
 
     def _tell(self, kind: Request, *parts: bytes) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from gymsuite.errors import SandboxError, UsageError
-from gymsuite.sandbox.protocol import ExecResult, SandboxStats, Stream
+from gymsuite.errors import UsageError
+from gymsuite.sandbox.protocol import Stream
 
 VERSION = 2
 MAX_FRAME = 256 << 20
@@ -24,17 +24,9 @@ LENGTH = struct.Struct("<I")
 _HEAD = struct.Struct("<IIB")
 _BODY_HEAD = struct.Struct("<IB")
 _MIN_FRAME = _BODY_HEAD.size
-_FLAG = struct.Struct("<B")
 _EXEC_HEAD = struct.Struct("<III")
-_EXEC_REPLY = struct.Struct("<iBQQI")
-_READ_REPLY = struct.Struct("<BI")
-_STATE_REPLY = struct.Struct("<BII")
 _MOST_ERRNO = 4095
-_STATS_REPLY = struct.Struct("<QQQQBQ")
-_SPAWN_REPLY = struct.Struct("<BI")
-_CREDIT = struct.Struct("<BI")
-_TIMED_OUT, _TRUNCATED, _OOM, _DISK_FULL, _PIDS, _REFUSED = 1, 2, 8, 16, 32, 64
-_STDIN = 0
+CREDIT = struct.Struct("<BI")
 
 
 class Request(IntEnum):
@@ -72,41 +64,12 @@ class MalformedError(Exception):
     """The server said something that its protocol does not allow."""
 
 
-class RefusedError(Exception):
-    """The sandbox cannot run a command as the user that was asked for."""
-
-
-def refused(user: str | None, error: RefusedError) -> SandboxError:
-    """What to tell of it."""
-    return SandboxError(f"cannot run a command as {user!r}: {error}", retryable=False)
-
-
 class Reply(NamedTuple):
     """A frame from the server; `kind` is the request that it answers."""
 
     request: int
     kind: int
     payload: memoryview
-
-
-class ReadStatus(IntEnum):
-    """How a file read ended."""
-
-    OK = 0
-    ABSENT = 1
-    TOO_LARGE = 2
-    FAILED = 3
-
-
-class Found(NamedTuple):
-    """What is at a path: its lstat mode, 0 where there is nothing.
-
-    `data` are a file's bytes or a link's target; None where there is neither, where it is too
-    large, or where it cannot be read.
-    """
-
-    mode: int
-    data: bytes | None
 
 
 class Unsendable(UsageError):  # noqa: N818 - a state of the text, told to whoever wrote it
@@ -171,7 +134,7 @@ def command_text(
 
 def credit(stream: Stream, size: int) -> bytes:
     """A WINDOW payload: so many bytes of an output have been read."""
-    return _CREDIT.pack(stream, size)
+    return CREDIT.pack(stream, size)
 
 
 class FrameReader:
@@ -215,7 +178,8 @@ def _checked(length: int) -> int:
     return length
 
 
-def _unpack(form: struct.Struct, payload: memoryview, *, exact: bool) -> tuple[int, ...]:
+def unpack(form: struct.Struct, payload: memoryview, *, exact: bool) -> tuple[int, ...]:
+    """The numbers at the start of a payload, or of all of it. Raises `MalformedError`."""
     if len(payload) < form.size or (exact and len(payload) != form.size):
         raise MalformedError(f"a reply of {len(payload)} bytes where {form.size} were due")
     return form.unpack_from(payload)
@@ -226,95 +190,3 @@ def checked_errno(error: int) -> int:
     if error > _MOST_ERRNO:
         raise MalformedError(f"an errno of {error}")
     return error
-
-
-def hello_version(payload: memoryview) -> int:
-    """The protocol version of the greeting."""
-    return _unpack(LENGTH, payload, exact=True)[0]
-
-
-def exec_result(payload: memoryview) -> ExecResult:
-    """A command's outcome. Raises `RefusedError`."""
-    code, flags, wall_us, cpu_us, split = _unpack(_EXEC_REPLY, payload, exact=False)
-    output = payload[_EXEC_REPLY.size :]
-    if split > len(output):
-        raise MalformedError(f"{split} bytes of stdout in {len(output)} bytes of output")
-    if flags & _REFUSED:
-        raise RefusedError(bytes(output[split:]).decode(errors="replace").strip())
-    return ExecResult(
-        code,
-        bytes(output[:split]),
-        bytes(output[split:]),
-        flags & _TIMED_OUT != 0,
-        flags & _TRUNCATED != 0,
-        wall_us / 1e6,
-        cpu_us / 1e6,
-        flags & _OOM != 0,
-        flags & _DISK_FULL != 0,
-        flags & _PIDS != 0,
-    )
-
-
-def spawn_result(payload: memoryview) -> int:
-    """The pid of a process that was started. Raises `RefusedError`."""
-    refused, pid = _unpack(_SPAWN_REPLY, payload, exact=False)
-    if refused:
-        raise RefusedError(bytes(payload[_SPAWN_REPLY.size :]).decode(errors="replace"))
-    return pid
-
-
-def output(payload: memoryview) -> tuple[Stream, bytes]:
-    """Some of a job's output; no bytes are its end."""
-    (stream,) = _unpack(_FLAG, payload, exact=False)
-    if stream not in (Stream.STDOUT, Stream.STDERR):
-        raise MalformedError(f"output on stream {stream}")
-    return Stream(stream), bytes(payload[_FLAG.size :])
-
-
-def input_credit(payload: memoryview) -> int:
-    """How much of a job's input was taken."""
-    stream, size = _unpack(_CREDIT, payload, exact=True)
-    if stream != _STDIN:
-        raise MalformedError(f"credit for stream {stream}")
-    return size
-
-
-def nothing(payload: memoryview) -> None:
-    """A reply that says no more than that it is one."""
-    if payload:
-        raise MalformedError(f"{len(payload)} bytes where none were due")
-
-
-def read_result(payload: memoryview) -> tuple[ReadStatus, int, bytes]:
-    """A file read: how it ended, its errno, and the data."""
-    status, error = _unpack(_READ_REPLY, payload, exact=False)
-    if status not in list(ReadStatus):
-        raise MalformedError(f"a read that ended as {status}")
-    return ReadStatus(status), checked_errno(error), bytes(payload[_READ_REPLY.size :])
-
-
-def state_result(payload: memoryview) -> Found:
-    """A path's state."""
-    status, _, mode = _unpack(_STATE_REPLY, payload, exact=False)
-    data = bytes(payload[_STATE_REPLY.size :])
-    return Found(mode, data if status == ReadStatus.OK else None)
-
-
-def errno_result(payload: memoryview) -> int:
-    """A write's errno, 0 when it worked."""
-    return checked_errno(_unpack(LENGTH, payload, exact=True)[0])
-
-
-def stats_result(payload: memoryview, *, own_root: bool) -> SandboxStats:
-    """What the sandbox used; its peak memory is that of its largest process.
-
-    With `own_root` the file system of "/" belongs to the sandbox alone, and counts.
-    """
-    cpu_us, peak, in_memory, in_root, counted, kills = _unpack(_STATS_REPLY, payload, exact=True)
-    disk = in_memory + (in_root if own_root else 0)
-    return SandboxStats(cpu_us / 1e6, peak or None, disk or None, kills if counted else None)
-
-
-def flag_result(payload: memoryview) -> bool:
-    """A single byte, 0 for good."""
-    return _unpack(_FLAG, payload, exact=True)[0] == 0

@@ -1,4 +1,4 @@
-/* The commands that run now: how they start, how each of them ends, and what is answered for it. */
+/* The commands that run now, how each of them ends, and what is answered for it. */
 #ifndef GYMSUITE_JOBS_H
 #define GYMSUITE_JOBS_H
 
@@ -70,9 +70,9 @@ struct server {
     uint64_t peak_bytes; /* of the largest process that a supervisor told of */
 };
 
-/* EXEC and SPAWN; the job takes over the frame's body. */
-void job_exec(struct server *server, struct frame *frame);
-void job_spawn(struct server *server, struct frame *frame);
+struct job *job_new(struct server *server, const struct frame *frame);
+/* It ends before it began, with these words on its stderr. */
+void job_refuse(struct server *server, struct job *job, const char *what, const char *why);
 
 void job_cancel(struct server *server, uint32_t id);
 void job_kill(struct server *server, struct frame *frame);

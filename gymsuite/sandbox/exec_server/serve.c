@@ -19,6 +19,7 @@
 #include "filter.h"
 #include "jobs.h"
 #include "privileges.h"
+#include "starting.h"
 #include "streams.h"
 #include "supervise.h"
 #include "tree.h"
