@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 _PYTEST = "pytest -rA"
 _FILE = re.compile(r"^diff --git a/.* b/(?P<path>.*)$", re.MULTILINE)
-_DATA = (".json", ".png", "csv", ".txt", ".md", ".jpg", ".jpeg", ".pkl", ".yml", ".yaml", ".toml")
 
 
 class Runner(NamedTuple):
@@ -49,9 +48,9 @@ def runner_of(repo: str) -> Runner:
 
 
 def files_of(test_patch: str) -> tuple[str, ...]:
-    """The files of tests that a patch touches; data beside them is none."""
+    """The files of tests that a patch touches: Python, unless it touches none."""
     paths = dict.fromkeys(match["path"] for match in _FILE.finditer(test_patch))
-    return tuple(path for path in paths if not path.endswith(_DATA))
+    return tuple(path for path in paths if path.endswith(".py")) or tuple(paths)
 
 
 def command_for(repo: str, files: Sequence[str]) -> str:

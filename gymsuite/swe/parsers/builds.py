@@ -1,18 +1,13 @@
 """Results that Java's build tools print: one Maven build a test, or Gradle's test events."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
 from gymsuite.swe.parsers.text import plain
 
-_TEST = re.compile(r".*-Dtest=(?P<name>\S+)")
-_BUILD = re.compile(r".*BUILD (?P<word>SUCCESS|FAILURE)$")
-_BUILDS = {"SUCCESS": Status.PASSED, "FAILURE": Status.FAILED}
-
-_EVENT = re.compile(r"(?P<name>[^>].+)\s+(?P<mark>PASSED|FAILED)$")
-_EVENT_OR_SKIP = re.compile(r"(?P<name>[^>].+)\s+(?P<mark>PASSED|FAILED|SKIPPED)$")
-_TITLE = re.compile(r"(?P<name>[^>]\S*\s+>\s+\S+)$")
+_OPTION = "-Dtest="
+_BUILDS = {"BUILD SUCCESS": Status.PASSED, "BUILD FAILURE": Status.FAILED}
+_EVENTS = (Status.PASSED, Status.FAILED)
 
 
 def read_maven(log: str, _: Context) -> Iterator[Result]:
@@ -24,10 +19,9 @@ def read_maven(log: str, _: Context) -> Iterator[Result]:
     early: list[Status] = []
     for line in lines(log):
         text = line.strip()
-        if match := _TEST.match(text):
-            waiting.append(match["name"])
-        if match := _BUILD.match(text):
-            status = _BUILDS[match["word"]]
+        if name := _asked_for(text):
+            waiting.append(name)
+        if status := next((_BUILDS[end] for end in _BUILDS if text.endswith(end)), None):
             if waiting:
                 yield Result(waiting.pop(0), status)
             else:
@@ -36,25 +30,41 @@ def read_maven(log: str, _: Context) -> Iterator[Result]:
         yield Result(name, status)
 
 
+def _asked_for(text: str) -> str:
+    """The word behind the last option that has one."""
+    for part in reversed(text.split(_OPTION)[1:]):
+        if part and not part[0].isspace():
+            return part.split(None, 1)[0]
+    return ""
+
+
 def read_gradle_upstream(log: str, _: Context) -> Iterator[Result]:
     """Read `Class > method PASSED`, where the word may come some lines later."""
-    return _events(log, _EVENT)
+    return _events(log, _EVENTS)
 
 
 def read_gradle(log: str, _: Context) -> Iterator[Result]:
     """Read skipped tests too."""
-    return _events(plain(log), _EVENT_OR_SKIP)
+    return _events(plain(log), (*_EVENTS, Status.SKIPPED))
 
 
-def _events(log: str, event: re.Pattern[str]) -> Iterator[Result]:
+def _events(log: str, words: Sequence[Status]) -> Iterator[Result]:
     waiting = ""
     for line in lines(log):
         text = line.strip()
-        if match := event.match(text):
-            yield Result(match["name"], Status(match["mark"]))
+        status = next((word for word in words if text.endswith(word)), None)
+        name = text[: -len(status)] if status else ""
+        # One space stands before the word, and at least two characters before that.
+        if status and len(name) > len("ab") and name[-1].isspace() and name[0] != ">":
+            yield Result(name[:-1], status)
             waiting = ""
-        elif match := _TITLE.match(text):
-            waiting = match["name"]
-        elif waiting and text in {Status.PASSED, Status.FAILED}:
+        elif _is_title(text.split()):
+            waiting = text
+        elif waiting and text in _EVENTS:
             yield Result(waiting, Status(text))
             waiting = ""
+
+
+def _is_title(words: Sequence[str]) -> bool:
+    """Whether it is `Class > method` and no result yet."""
+    return len(words) == len(("Class", ">", "method")) and words[1] == ">" and words[0][0] != ">"

@@ -10,10 +10,6 @@ from gymsuite.swe.parsers.text import plain, timeless
 
 _REPORTED = frozenset({Status.PASSED, Status.FAILED, Status.ERROR})
 _SUMMARY = "short test summary info"
-_SUREFIRE = re.compile(
-    r"Tests run: (?P<run>\d+), Failures: (?P<failures>\d+), Errors: (?P<errors>\d+), "
-    r"Skipped: (?P<skipped>\d+), Time elapsed: [\d.]+ .*? (?:-- )?in (?P<name>\S.*)"
-)
 _CTEST = re.compile(
     r"\d+/\d+ +Test +#\d+: (?P<name>\S+) \.*\**(?: *)(?P<mark>Passed|Failed|Not Run|Timeout|"
     r"Exception|Skipped|\w+)"
@@ -36,11 +32,7 @@ _WORDS = {
     "pending": Status.SKIPPED,
     "xfail": Status.XFAIL,
 }
-_RUNNING = re.compile(r"(?:\[INFO\]\s+)?Running\s+(?P<name>[\w$.]+)$")
-_SUM = re.compile(
-    r"Tests run:\s*\d+,\s*Failures:\s*(?P<failures>\d+),\s*Errors:\s*(?P<errors>\d+),"
-    r"\s*Skipped:\s*(?P<skipped>\d+)"
-)
+_COUNT = re.compile(r"\b(?P<what>run|Failures|Errors|Skipped): *(?P<count>\d+)")
 _MOCHA = re.compile(r"(?P<mark>✔|-|(?:\[W\]\s*)?\d+\))\s+(?P<name>\S.*)$")
 _DOTNET = re.compile(r"\s+(?P<word>Passed|Failed|Skipped)\s+(?P<name>\S.*?)(?:\s+\[[^\]]+\])?$")
 _MOST_OPENINGS = 50
@@ -67,31 +59,30 @@ def read_r2e(log: str, context: Context) -> Iterator[Result]:
 
 
 def read_surefire(log: str, _: Context) -> Iterator[Result]:
-    """Read Maven's line for each class of tests."""
-    for line in lines(plain(log)):
-        if match := _SUREFIRE.search(line):
-            run, bad = int(match["run"]), int(match["failures"]) + int(match["errors"])
-            if bad:
-                yield Result(match["name"], Status.FAILED)
-            elif run > 0:
-                all_skipped = run == int(match["skipped"])
-                yield Result(match["name"], Status.SKIPPED if all_skipped else Status.PASSED)
+    """Read Maven's line for each class of tests, which ends with the class."""
+    for name, counts in _classes(log):
+        if counts["Failures"] + counts["Errors"]:
+            yield Result(name, Status.FAILED)
+        elif counts["run"]:
+            all_skipped = counts["run"] == counts["Skipped"]
+            yield Result(name, Status.SKIPPED if all_skipped else Status.PASSED)
 
 
 def read_surefire_strictly(log: str, _: Context) -> Iterator[Result]:
-    """Read a class by the line that sums it up; one that skipped any test was skipped."""
-    running = ""
+    """Read the same line; a class that skipped any test was skipped."""
+    for name, counts in _classes(log):
+        bad = counts["Failures"] + counts["Errors"]
+        good = Status.SKIPPED if counts["Skipped"] else Status.PASSED
+        yield Result(name, Status.FAILED if bad else good)
+
+
+def _classes(log: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """The counts of each class; totals, which name none, are left out."""
     for line in lines(plain(log)):
-        text = line.strip()
-        if match := _RUNNING.match(text):
-            running = match["name"]
-        elif match := _SUM.search(text):
-            name = text.rpartition(" in ")[2].strip().rstrip(".:;") if " in " in text else running
-            bad = int(match["failures"]) + int(match["errors"])
-            good = Status.SKIPPED if int(match["skipped"]) else Status.PASSED
-            if name:
-                yield Result(name, Status.FAILED if bad else good)
-            running = ""
+        counts = {match["what"]: int(match["count"]) for match in _COUNT.finditer(line)}
+        _, said, name = line.strip().rpartition(" in ")
+        if said and {"run", "Failures", "Errors", "Skipped"} <= counts.keys():
+            yield name.strip(), counts
 
 
 def read_mocha(log: str, _: Context) -> Iterator[Result]:

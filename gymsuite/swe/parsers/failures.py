@@ -37,7 +37,6 @@ _ANY_BROWSER = re.compile(
     r"(?:PhantomJS|Headless ?Chrome|Chrome(?: Headless)?|Firefox) [\d.]+ \([^)]*\) "
     r"(?P<name>.+)FAILED$"
 )
-_NUMBERED = re.compile(r"\d+\)\s(?P<name>.*)")
 _ESLINT_START = re.compile(r"\s{2}\d+\)")
 
 
@@ -71,8 +70,9 @@ def read_chart_upstream(log: str, _: Context) -> Iterator[Result]:
 def read_marked(log: str, _: Context) -> Iterator[Result]:
     """Read jasmine's list of failures, `1) suite test`."""
     for line in lines(log):
-        if match := _NUMBERED.match(line):
-            yield Result(match["name"].strip(), Status.FAILED)
+        number, closed, text = line.partition(")")
+        if number.isdecimal() and closed and text[:1].isspace():
+            yield Result(text.strip(), Status.FAILED)
 
 
 def read_eslint(log: str, _: Context) -> Iterator[Result]:

@@ -1,12 +1,11 @@
 """karma's mocha reporter: suites by indentation, tests with a check or a cross."""
 
-import re
 from collections.abc import Callable, Iterator
 
 from gymsuite.swe.parsers.results import Context, Result, Status, UpstreamRaises, lines
 from gymsuite.swe.parsers.text import plain
 
-_LINE = re.compile(r"(?P<indent>\s*)(?P<mark>[✔✖]?)\s(?P<name>.*)$")
+_MARKS = frozenset("✔✖")
 
 
 def read_karma_upstream(log: str, _: Context) -> Iterator[Result]:
@@ -47,5 +46,14 @@ def _results(log: str) -> Iterator[tuple[int, str, str]]:
             return
         if "Starting browser" in line:
             started = True
-        elif started and (match := _LINE.match(line)):
-            yield len(match["indent"]), match["mark"], match["name"]
+        elif started and (found := _taken_apart(line)):
+            yield found
+
+
+def _taken_apart(line: str) -> tuple[int, str, str] | None:
+    """The indentation, the mark and the name; one space before a heading is not of its indent."""
+    text = line.lstrip()
+    indent = len(line) - len(text)
+    if text[:1] in _MARKS and text[1:2].isspace():
+        return indent, text[0], text[2:]
+    return (indent - 1, "", text) if indent else None

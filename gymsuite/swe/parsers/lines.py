@@ -5,6 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
+from gymsuite.swe.parsers.scanning import (
+    Found,
+    Scan,
+    ahead,
+    before_parenthesis,
+    behind,
+    words_ahead,
+)
 from gymsuite.swe.parsers.text import plain, timeless
 
 Tidy = Callable[[str, str], str]
@@ -22,12 +30,12 @@ def without(ending: str) -> Tidy:
 
 
 class Format(NamedTuple):
-    """A pattern with the groups `mark` and `name`, and what each mark means.
+    """How to take a line apart, and what each mark means.
 
     `wider` matches what SWE-bench's parser overlooks; it may lie anywhere in a line.
     """
 
-    pattern: re.Pattern[str]
+    scan: Scan
     statuses: Mapping[str, str]
     tidy: Tidy = _as_it_is
     wider: re.Pattern[str] | None = None
@@ -36,20 +44,23 @@ class Format(NamedTuple):
     def read_upstream(self, log: str, _: Context) -> Iterator[Result]:
         """Read as SWE-bench does."""
         for line in lines(log):
-            match = self.pattern.match(line.strip())
-            if match and (status := self.statuses.get(match["mark"])):
-                yield Result(self.tidy(match["name"], match["mark"]), status)
+            mark, text = self.scan(line.strip()) or ("", "")
+            if status := self.statuses.get(mark):
+                yield Result(self.tidy(text, mark), status)
 
     def read(self, log: str, _: Context) -> Iterator[Result]:
         """Read what a person would."""
         statuses = {**self.statuses, **self.more}
         for line in lines(plain(log)):
-            text = line.strip()
-            match = self.pattern.match(text)
-            if match is None and self.wider:
-                match = self.wider.search(text)
-            if match and (status := statuses.get(match["mark"])):
-                yield _tidied(self.tidy, match["name"], match["mark"], status)
+            mark, text = self._scanned_widely(line.strip())
+            if status := statuses.get(mark):
+                yield _tidied(self.tidy, text, mark, status)
+
+    def _scanned_widely(self, line: str) -> tuple[str, str]:
+        if found := self.scan(line):
+            return found
+        match = self.wider.search(line) if self.wider else None
+        return (match["mark"], match["name"]) if match else ("", "")
 
 
 def _tidied(tidy: Tidy, name: str, mark: str, status: str) -> Result:
@@ -63,25 +74,69 @@ def _tells_apart(name: str, key: str) -> bool:
     return cut.strip().isdigit()
 
 
+_MOST_SPACES = 200
 _TIMES = "\N{MULTIPLICATION SIGN}"
 PASS_FAIL = {"PASS": Status.PASSED, "FAIL": Status.FAILED}
 
-_FILE = re.compile(r"\s+in\s+\S+$")
 _MILLISECONDS = r"\s\(\d+\s*m?s\)"
 
 
 def _redis_name(text: str, mark: str) -> str:
+    """A name less its time; that of a failure less the file, ` in tests/a.tcl`, too."""
     name = without(_MILLISECONDS)(text, mark)
-    return _FILE.sub("", name) if mark == "err" else name
+    words = name.rsplit(None, 2)
+    if mark != "[err]" or words[-2:-1] != ["in"] or name[-1].isspace():
+        return name
+    if len(words) > len(("in", "file")):
+        return words[0]
+    return "" if name[0].isspace() else name
+
+
+def _scan_go(line: str) -> Found:
+    """`--- PASS: TestX (0.01s)`."""
+    mark, _, text = line.removeprefix("--- ").partition(": ")
+    name = before_parenthesis(text)
+    return (mark, name) if line.startswith("--- ") and name else None
+
+
+def _scan_cargo(line: str) -> Found:
+    """`test module::name ... ok`, four words."""
+    words = line.split()
+    fits = len(words) == len(("test", "name", "...", "ok"))
+    return (words[3], words[1]) if fits and words[0] == "test" and words[2] == "..." else None
+
+
+def _scan_tap(line: str) -> Found:
+    """`ok 1 name` or `not ok 1 name`."""
+    mark = "not ok" if line.startswith("not ok ") else "ok"
+    number, _, name = line.removeprefix(f"{mark} ").partition(" ")
+    return (mark, name) if line.startswith(f"{mark} ") and number.isdecimal() and name else None
+
+
+def _scan_ruby_unit(line: str) -> Found:
+    """`test: name: .`, by the last colon that a mark follows."""
+    for start in (len("test: "), 0) if line.startswith("test: ") else (0,):
+        at = line.rfind(":", start + 1)
+        while at > start:
+            after = line[at + 1 : at + _MOST_SPACES].lstrip()
+            spaced = line[at + 1 : at + 2].isspace()
+            if spaced and (after[:1] == "." or _is_letter_alone(after)):
+                return after[0], line[start:at]
+            at = line.rfind(":", start + 1, at)
+    return None
+
+
+def _is_letter_alone(text: str) -> bool:
+    return text[:1] in {"E", "F", "O"} and not (text[1:2].isalnum() or text[1:2] == "_")
 
 
 REDIS = Format(
-    re.compile(r"\[(?P<mark>ok|err|skip|ignore)\]:\s(?P<name>.+)$"),
+    ahead(("[ok]", "[err]", "[skip]", "[ignore]"), then=":"),
     {
-        "ok": Status.PASSED,
-        "err": Status.FAILED,
-        "skip": Status.SKIPPED,
-        "ignore": Status.SKIPPED,
+        "[ok]": Status.PASSED,
+        "[err]": Status.FAILED,
+        "[skip]": Status.SKIPPED,
+        "[ignore]": Status.SKIPPED,
     },
     _redis_name,
     wider=re.compile(r"\[(?P<mark>exception|timeout)\]:?\s(?P<name>.+)$"),
@@ -89,7 +144,7 @@ REDIS = Format(
 )
 
 JQ = Format(
-    re.compile(r"(?P<mark>PASS|FAIL):\s(?P<name>.+)$"),
+    ahead(PASS_FAIL, then=":"),
     PASS_FAIL,
     wider=re.compile(r"^(?P<mark>XFAIL|XPASS|SKIP|ERROR): (?P<name>.+)$"),
     more={
@@ -101,19 +156,19 @@ JQ = Format(
 )
 
 MICROPYTHON = Format(
-    re.compile(r"(?P<mark>pass|FAIL|skip)\s+(?P<name>.+)$"),
+    words_ahead(("pass", "FAIL", "skip")),
     {"pass": Status.PASSED, "FAIL": Status.FAILED, "skip": Status.SKIPPED},
 )
 
 GOTEST = Format(
-    re.compile(r"--- (?P<mark>PASS|FAIL|SKIP): (?P<name>.+) \(.+\)$"),
+    _scan_go,
     {**PASS_FAIL, "SKIP": Status.SKIPPED},
     # What a test prints without a newline stands before its result.
     wider=re.compile(r"--- (?P<mark>PASS|FAIL|SKIP): (?P<name>\S+) \(\d[\d.]*m?s\)$"),
 )
 
 CARGO = Format(
-    re.compile(r"test\s+(?P<name>\S+)\s+\.\.\.\s+(?P<mark>\w+)$"),
+    _scan_cargo,
     {"ok": Status.PASSED, "FAILED": Status.FAILED},
     # Documentation tests have spaces in their names; some results give a reason or a time.
     wider=re.compile(
@@ -124,7 +179,7 @@ CARGO = Format(
 )
 
 TAP = Format(
-    re.compile(r"(?P<mark>ok|not ok) \d+ (?P<name>.+)$"),
+    _scan_tap,
     {"ok": Status.PASSED, "not ok": Status.FAILED},
 )
 
@@ -146,7 +201,7 @@ def read_tap(log: str, context: Context) -> Iterator[Result]:
 
 
 JEST = Format(
-    re.compile(r"(?P<mark>[✓✕○])\s(?P<name>.+)$"),
+    ahead("✓✕○"),
     {"✓": Status.PASSED, "✕": Status.FAILED, "○": Status.SKIPPED},
     lambda text, mark: without(_MILLISECONDS)(text, mark).strip(),
     wider=re.compile(rf"^(?P<mark>[√{_TIMES}✎])\s(?P<name>.+)$"),
@@ -154,14 +209,14 @@ JEST = Format(
 )
 
 JEST_JSON = Format(
-    re.compile(r"\[(?P<mark>PASSED|FAILED)\]\s(?P<name>.+)$"),
-    {"PASSED": Status.PASSED, "FAILED": Status.FAILED},
+    ahead(("[PASSED]", "[FAILED]")),
+    {"[PASSED]": Status.PASSED, "[FAILED]": Status.FAILED},
     wider=re.compile(r"^\[(?P<mark>PENDING|SKIPPED|TODO)\]\s(?P<name>.+)$"),
     more=dict.fromkeys(("PENDING", "SKIPPED", "TODO"), Status.SKIPPED),
 )
 
 VITEST = Format(
-    re.compile(rf"(?P<mark>[✓{_TIMES}↓])\s(?P<name>.+)$"),
+    ahead(f"✓{_TIMES}↓"),
     {"✓": Status.PASSED, _TIMES: Status.FAILED, "↓": Status.SKIPPED},
     without(r"\s(?:\d+\s*m?s?|\[skipped\])"),
     wider=re.compile(r"^(?P<mark>√)\s(?P<name>.+ > .+)$"),
@@ -169,19 +224,19 @@ VITEST = Format(
 )
 
 ANT = Format(
-    re.compile(r"\[junit\]\s+\[(?P<mark>PASS|FAIL|ERR)\]\s+(?P<name>.*)$"),
-    {**PASS_FAIL, "ERR": Status.FAILED},
+    words_ahead(("[junit]",), ("[PASS]", "[FAIL]", "[ERR]")),
+    {"[PASS]": Status.PASSED, "[FAIL]": Status.FAILED, "[ERR]": Status.FAILED},
 )
 
 RSPEC = Format(
-    re.compile(r"(?P<name>.+) - (?P<mark>passed|failed)"),
+    behind(("passed", "failed"), after=" - "),
     {"passed": Status.PASSED, "failed": Status.FAILED},
     wider=re.compile(r"^(?P<name>.+) - (?P<mark>pending)$"),
     more={"pending": Status.SKIPPED},
 )
 
 RUBY_UNIT = Format(
-    re.compile(r"(?:test: )?(?P<name>.+):\s+(?P<mark>\.|[EFO]\b)"),
+    _scan_ruby_unit,
     {".": Status.PASSED, "E": Status.FAILED, "F": Status.FAILED, "O": Status.SKIPPED},
     wider=re.compile(r"^(?:test: )?(?P<name>.+):\s+(?P<mark>[PN])\b"),
     more={"P": Status.SKIPPED, "N": Status.SKIPPED},

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
+from gymsuite.swe.parsers.scanning import before_parenthesis
 from gymsuite.swe.parsers.text import plain
 
 _UPSTREAM = {"✔": Status.PASSED, "✘": Status.FAILED, "↩": Status.SKIPPED}
@@ -37,6 +38,5 @@ def _read(log: str, marks: dict[str, Status]) -> Iterator[Result]:
 
 def _title(line: str) -> str:
     """The title of a class, before its full name in parentheses; "" for any other line."""
-    if not line.endswith(")") or not (line[0].isalnum() or line[0] == "_"):
-        return ""
-    return line[: max(line.rfind(" (", 2, len(line) - 2), 0)]
+    is_word = line[:1].isalnum() or line[:1] == "_"
+    return before_parenthesis(line, least=2) if is_word else ""

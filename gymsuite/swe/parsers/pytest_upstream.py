@@ -13,7 +13,6 @@ _WORDS = (Status.FAILED, Status.PASSED, Status.SKIPPED, Status.ERROR, Status.XFA
 _COLOUR = re.compile(r"\[\d+m")
 _CONTROL = dict.fromkeys(range(1, 32))
 _COUNT = re.compile(r"\[\d+\]$")
-_OPTION = re.compile(r"(?P<head>.*?)\[(?P<option>.*)\]")
 
 
 def read_first_word(log: str, _: Context) -> Iterator[Result]:
@@ -64,13 +63,13 @@ def read_seaborn(log: str, _: Context) -> Iterator[Result]:
 
 def last_part(name: str) -> str:
     """`t[/a/b/c]` as `t[/c]`: machines differ in where they keep a file."""
-    match = _OPTION.match(name)
-    if match is None:
+    start, end = name.find("["), name.rfind("]")
+    if not 0 <= start < end:
         return name
-    option = match["option"]
+    option = name[start + 1 : end]
     if option.startswith("/") and not option.startswith("//") and "*" not in option:
         option = f"/{option.rpartition('/')[2]}"
-    return f"{match['head']}[{option}]"
+    return f"{name[:start]}[{option}]"
 
 
 def numbered_buttons(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
 from gymsuite.swe.parsers.text import plain
 
-_KIND = re.compile(r"\[(?:smoke|unit)\]")
+_KINDS = ("[smoke]", "[unit]")
 _TEMPORARY = (re.compile(r"/tmp/\w+\.qmd"), re.compile(r"/tmp/\w+/"))  # noqa: S108 - in a log
 _GREEN_OK, _RED_FAILED, _BLUE_INFO = "32mok", "31mFAILED", "34mINFO"
 _WORD = re.compile(r" \.\.\. (?P<word>ok|FAILED|ignored)\b")
@@ -49,7 +49,7 @@ def _numbered(log: str) -> Iterator[str]:
     for line in lines(log):
         if "ERRORS" in line or "failures:" in line:
             return
-        if not _KIND.search(line):
+        if not any(kind in line for kind in _KINDS):
             continue
         text = line
         for pattern in _TEMPORARY:
