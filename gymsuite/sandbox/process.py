@@ -4,7 +4,7 @@ import asyncio
 
 from gymsuite.errors import SandboxDead, UsageError
 from gymsuite.sandbox import replies, wire
-from gymsuite.sandbox.channel import Channel
+from gymsuite.sandbox.link import Link
 from gymsuite.sandbox.protocol import DEFAULT_READ_BYTES, ExecResult, Stream
 from gymsuite.sandbox.replies import RefusedError
 from gymsuite.sandbox.wire import MalformedError, Reply, Request
@@ -12,13 +12,13 @@ from gymsuite.sandbox.wire import MalformedError, Reply, Request
 _REOPEN_BYTES = wire.OUTPUT_WINDOW // 2
 
 
-async def spawn(channel: Channel, command: bytes, *, user: str | None) -> "SpawnedProcess":
+async def spawn(link: Link, command: bytes, *, user: str | None) -> "SpawnedProcess":
     """Start a command, as the wire has it. Raises `SandboxError` where it cannot be that user."""
-    request = channel.new_id()
-    process = SpawnedProcess(channel, request)
-    channel.listen(request, process)
+    request = link.new_id()
+    process = SpawnedProcess(link, request)
+    link.listen(request, process)
     try:
-        process.pid = await channel.ask(
+        process.pid = await link.ask(
             Request.SPAWN,
             wire.spawn_request(command),
             within=0,
@@ -26,7 +26,7 @@ async def spawn(channel: Channel, command: bytes, *, user: str | None) -> "Spawn
             request=request,
         )
     except RefusedError as error:
-        channel.unlisten(request)
+        link.unlisten(request)
         raise replies.refused(user, error) from error
     except asyncio.CancelledError:
         process.discard()
@@ -37,9 +37,9 @@ async def spawn(channel: Channel, command: bytes, *, user: str | None) -> "Spawn
 class SpawnedProcess:
     """A `Process`."""
 
-    def __init__(self, channel: Channel, request: int) -> None:
+    def __init__(self, link: Link, request: int) -> None:
         self.pid = 0
-        self._channel = channel
+        self._link = link
         self._request = request
         self._outputs = {stream: _Output() for stream in Stream}
         self._credit = wire.INPUT_WINDOW
@@ -150,25 +150,25 @@ class SpawnedProcess:
         return data
 
     async def _kill(self) -> None:
-        await self._channel.ask(
+        await self._link.ask(
             Request.KILL, wire.number(self._request), within=0, parse=replies.nothing
         )
 
     def _tell(self, kind: Request, *parts: bytes) -> None:
-        if self._channel.lost:
-            raise SandboxDead(self._channel.lost)
+        if self._link.lost:
+            raise SandboxDead(self._link.lost)
         if not self._gone:
-            self._channel.tell(self._request, kind, *parts)
+            self._link.tell(self._request, kind, *parts)
 
     async def _more(self) -> None:
         """Wait for whatever comes next, and see meanwhile that the server lives."""
-        if self._channel.lost:
-            raise SandboxDead(self._channel.lost)
+        if self._link.lost:
+            raise SandboxDead(self._link.lost)
         news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._news.add(news)
         try:
-            while not (await asyncio.wait((news,), timeout=self._channel.grace))[0]:
-                await self._channel.ping()
+            while not (await asyncio.wait((news,), timeout=self._link.grace))[0]:
+                await self._link.ping()
         finally:
             self._news.discard(news)
 

@@ -68,7 +68,7 @@ class Verbs:
         """See `Sandbox.spawn`."""
         where = self.inside(cwd or "")
         text = wire.command_text(command, where, {**self.env, **(env or {})}, user)
-        return await spawn(self.channel, text, user=user)
+        return await spawn(self.channel.link, text, user=user)
 
     async def read(self, path: str, *, max_bytes: int = DEFAULT_FILE_BYTES) -> bytes | None:
         """See `Sandbox.read`."""

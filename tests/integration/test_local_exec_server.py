@@ -246,7 +246,7 @@ def test_a_broken_request_kills_its_sandbox_and_not_the_caller(
             assert isinstance(sandbox, LocalSandbox)
             waiting = asyncio.create_task(sandbox.exec("sleep 1000", timeout=1000))
             await sandbox.exec("true", timeout=PATIENCE)
-            sandbox._verbs.channel._stream.send(frame(1, 99, b""))
+            sandbox._verbs.channel.link._stream.send(frame(1, 99, b""))
             with pytest.raises(SandboxDead) as error:
                 await asyncio.wait_for(waiting, PATIENCE)
             return str(error.value)

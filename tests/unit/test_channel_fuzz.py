@@ -118,7 +118,7 @@ class Fiend:
 
 
 async def spawned(channel: Channel) -> None:
-    process = await spawn(channel, wire.command_text("true", "/", {}, None), user=None)
+    process = await spawn(channel.link, wire.command_text("true", "/", {}, None), user=None)
     await process.write(b"data")
     await process.kill()
 

@@ -18,7 +18,7 @@ EXITED = exec_reply(code=3)
 
 
 async def started(channel: Channel, server: ScriptedServer) -> tuple[SpawnedProcess, int]:
-    task = asyncio.create_task(spawn(channel, COMMAND, user=None))
+    task = asyncio.create_task(spawn(channel.link, COMMAND, user=None))
     request, kind, _ = await server.requests.get()
     assert kind == SPAWN
     server.say(request, REPLY | SPAWN, struct.pack("<BI", 0, 42))
@@ -124,7 +124,7 @@ def test_kill_is_asked_for_once_and_waits_for_the_answer() -> None:
 
 def test_a_spawn_that_is_cancelled_is_cancelled_in_the_sandbox_and_its_output_let_through() -> None:
     async def body(channel: Channel, server: ScriptedServer) -> list[Any]:
-        task = asyncio.create_task(spawn(channel, COMMAND, user=None))
+        task = asyncio.create_task(spawn(channel.link, COMMAND, user=None))
         request, _, _ = await server.requests.get()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -143,7 +143,7 @@ def test_a_spawn_that_is_cancelled_is_cancelled_in_the_sandbox_and_its_output_le
 
 def test_a_user_that_there_is_not_makes_no_process() -> None:
     async def body(channel: Channel, server: ScriptedServer) -> str:
-        task = asyncio.create_task(spawn(channel, COMMAND, user="who"))
+        task = asyncio.create_task(spawn(channel.link, COMMAND, user="who"))
         request, _, _ = await server.requests.get()
         server.say(request, REPLY | SPAWN, struct.pack("<BI", 1, 0) + b"no such user")
         with pytest.raises(SandboxError, match="'who': no such user"):
