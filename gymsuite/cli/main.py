@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "cache": "gymsuite.cli.caching:app",
     "sandbox": "gymsuite.cli.sandbox:app",
     "doctor": "gymsuite.cli.doctor:doctor",
+    "bench": "gymsuite.cli.benching:bench",
     "models": "gymsuite.cli.models:app",
     "search": "gymsuite.cli.searching:app",
     "demo": "gymsuite.cli.demo:demo",
