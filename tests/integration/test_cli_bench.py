@@ -1,0 +1,64 @@
+"""`gymsuite bench` over real sandboxes, and its comparison of two runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import gymsuite
+
+_RUN = ["bench", "--levels", "1,2", "--episodes", "5", "--tests", "unittest"]
+
+
+@pytest.mark.local
+def test_a_run_is_a_table_and_a_report_that_compares_with_itself(tmp_path: Path) -> None:
+    done = gymsuite(*_RUN, "--provider", "local", "--out", "a.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "per core-hour" in done.stdout
+    assert "knee" in done.stdout
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert [len(level["episodes"]) for level in report["levels"]] == [5, 5]
+    seeds = [one["seed"] for level in report["levels"] for one in level["episodes"]]
+    assert sorted(seeds) == list(range(10))
+    for level in report["levels"]:
+        for one in level["episodes"]:
+            assert one["cpu_seconds"] > 0
+            assert one["seconds"].keys() >= {"create", "files", "shell", "python", "tests"}
+            assert sum(one["seconds"].values()) == pytest.approx(one["wall_seconds"], rel=0.1)
+    done = gymsuite("bench", "--compare", "a.json", "a.json", "--json", cwd=tmp_path)
+    ratios = json.loads(done.stdout)["ratios"]
+    assert {(one["ratio"], one["differs"]) for one in ratios} == {(1.0, False)}
+    done = gymsuite("bench", "--compare", "a.json", "a.json", cwd=tmp_path)
+    assert "no difference shown" in done.stdout
+
+
+@pytest.mark.docker
+def test_docker_plays_the_same_workload(tmp_path: Path) -> None:
+    arguments = ["bench", "--levels", "2", "--episodes", "2", "--provider", "docker", "--json"]
+    done = gymsuite(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["provider"], report["workload"], report["git"]) == ("docker", 1, True)
+    assert len(report["levels"][0]["episodes"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--levels", "2,1"], "rising"),
+        (["--levels", "0"], "numbers from 1"),
+        (["--levels", "1,x"], "numbers from 1"),
+        (["--seconds", "1", "--episodes", "1"], "not both"),
+        (["--compare", "a.json"], "two files"),
+        (["--compare", "a.json", "b.json"], "cannot read a.json"),
+        (["a.json"], "--compare"),
+        (["--out", "none/a.json"], "there is no folder"),
+        (["--provider", "lokal"], "did you mean 'local'?"),
+    ],
+)
+def test_what_is_asked_wrongly_is_an_error_that_says_what_is_right(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = gymsuite("bench", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
