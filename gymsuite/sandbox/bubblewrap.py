@@ -12,6 +12,13 @@ from gymsuite.errors import SandboxError
 
 SERVER = "/dev/.exec"
 _OLDEST = (0, 11)
+USERS_DESCRIPTOR = 12
+_ONE_USER = ("--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "ALL")
+# For the exec server, which becomes the user of a command, and gives all of them up for it.
+_SEVERAL_USERS = (
+    *("--userns", str(USERS_DESCRIPTOR), "--cap-drop", "ALL", "--cap-add", "CAP_SETUID"),
+    *("--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL", "--cap-add", "CAP_SETPCAP"),
+)
 _SETTINGS = ("sys", "irq", "bus", "fs")
 _HARDWARE = ("acpi", "asound", "scsi")
 _SECRETS = (
@@ -74,11 +81,15 @@ class Masks:
 
 @dataclass(frozen=True)
 class Wish:
-    """What else a sandbox is to be. `serve` are the arguments of its exec server."""
+    """What else a sandbox is to be. `serve` are the arguments of its exec server.
+
+    With `users` its user namespace is there already, and has more users than root.
+    """
 
     network: bool
     serve: Sequence[str]
     shm_bytes: int
+    users: bool = False
 
 
 def find() -> Bubblewrap:
@@ -115,16 +126,15 @@ def _version(program: str) -> tuple[int, ...]:
 def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[str]:
     """Bubblewrap's arguments. In a `flat` sandbox the kernel refuses further user namespaces."""
     return [
-        *("--unshare-user", "--uid", "0", "--gid", "0"),
-        *(("--disable-userns",) if flat else ()),
+        *(_SEVERAL_USERS if wish.users else _ONE_USER),
+        *(("--disable-userns",) if flat and not wish.users else ()),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if wish.network else ("--unshare-net",)),
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
-        *("--cap-drop", "ALL"),
         *_root(mounts),
         *("--proc", "/proc", "--dev", "/dev"),
         *_proc(masks),
-        *("--size", str(wish.shm_bytes), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
+        *("--perms", "1777", "--size", str(wish.shm_bytes), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
         *("--ro-bind", mounts.server, SERVER),
         *(part for name, target in mounts.sockets for part in ("--ro-bind", name, target)),
         # Its tmpfs has no size of its own, so nothing may be put there.

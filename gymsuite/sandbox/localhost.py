@@ -15,7 +15,7 @@ from pathlib import Path
 from gymsuite.errors import SandboxDead, SandboxError
 from gymsuite.sandbox import binary, bubblewrap, hierarchies
 from gymsuite.sandbox.box import Answer
-from gymsuite.sandbox.bubblewrap import Bubblewrap, Masks, Mounts, Wish
+from gymsuite.sandbox.bubblewrap import USERS_DESCRIPTOR, Bubblewrap, Masks, Mounts, Wish
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.keeper import Keeper
@@ -28,6 +28,9 @@ from gymsuite.sandbox.stage import Stage
 UNPRIVILEGED = 59_847
 """Whom sandboxes and layers belong to when root starts them: a number that no account has."""
 
+_OTHER_USERS = 1_000_000_000
+"""The first of as many numbers that no account has, for users of sandboxes beside root."""
+_OTHER_USER_COUNT = 65_534
 _TRIAL_SECONDS = 30.0
 _HOW = (
     "The local provider needs user namespaces, which a machine denies by"
@@ -43,7 +46,8 @@ class LocalHost:
     """What was found. `uid` and `gid` are whom layers have to belong to.
 
     With `drops`, root is given up before a sandbox starts. In a `flat` sandbox the kernel refuses
-    further user namespaces; the system call filter does in any. Only `in_memory` can it be limited
+    further user namespaces; the system call filter does in any. With `users` there are more than
+    root in a sandbox, and it is not flat. Only `in_memory` can it be limited
     what a sandbox writes, and frozen: before Linux 6.6, overlayfs needs a disk to write to.
     """
 
@@ -53,6 +57,7 @@ class LocalHost:
     gid: int
     drops: bool
     flat: bool
+    users: bool
     in_memory: bool
     cgroups: Cgroups
     keepers: Keepers
@@ -77,7 +82,7 @@ class LocalHost:
         remove_stale(scratches.parent)
         keepers = Keepers(server, uid, gid, cgroups)
         host = cls(
-            bwrap, server, uid, gid, drops=drops, flat=True, in_memory=True,
+            bwrap, server, uid, gid, drops=drops, flat=True, users=drops, in_memory=True,
             cgroups=cgroups, keepers=keepers, masks=Masks.find(), scratches=scratches,
             snapshots=Snapshots(),
         )  # fmt: skip
@@ -85,7 +90,8 @@ class LocalHost:
             complaint = ""
             layer = host.make_directory() / "upper"
             # A flat namespace takes a write to /proc/sys, read-only in many containers.
-            for candidate in (host, replace(host, flat=False)):
+            lesser = (replace(host, users=False), replace(host, users=False, flat=False))
+            for candidate in (host, *lesser) if drops else lesser:
                 complaint, in_memory = _in_a_thread(candidate, layer)
                 if not complaint:
                     return replace(candidate, in_memory=in_memory)
@@ -120,7 +126,9 @@ class LocalHost:
         program, home = self.bwrap.program, self.bwrap.home
         command = f"{stage.host(home)}/{program.relative_to(home)}"
         arguments = bubblewrap.arguments(mounts, wish, flat=self.flat, masks=self.masks)
-        return [*stage.words, "run", command, *arguments]
+        users = (str(USERS_DESCRIPTOR), str(_OTHER_USERS), str(_OTHER_USER_COUNT))
+        more = ["users", *users] if wish.users else []
+        return [*more, *stage.words, "run", command, *arguments]
 
 
 def _sandbox_user() -> tuple[bool, int, int]:
@@ -180,7 +188,9 @@ async def _try(host: LocalHost, layer: Path) -> tuple[str, bool]:
 def _trial(host: LocalHost, layer: Path) -> list[str]:
     stage, key = Stage(), "trial"
     mounts = Mounts(stage.host(host.server), (stage.host(layer),), stage.kept(key), (), "/")
-    run = host.run(stage, mounts, Wish(network=False, serve=("0",), shm_bytes=1 << 20))
+    run = host.run(
+        stage, mounts, Wish(network=False, serve=("0",), shm_bytes=1 << 20, users=host.users)
+    )
     return ["upper", key, "1m", "0", "--", *run]
 
 

@@ -67,6 +67,7 @@ def words(host: LocalHost, place: Place, key: str) -> list[str]:
         hides=place.image.hides,
         sockets=tuple((stage.host(path), target) for path, target in place.sockets),
     )
-    wish = Wish(place.network, enforcement.server(), place.quota.shm_bytes)
+    users = host.users and place.in_memory
+    wish = Wish(place.network, enforcement.server(), place.quota.shm_bytes, users)
     run = host.run(stage, mounts, wish)
     return [*upper, *enforcement.settings(), "--", *enforcement.own(), *run]

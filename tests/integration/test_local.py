@@ -21,10 +21,17 @@ SPEC = SandboxSpec(image="fixture")
 def test_a_sandbox_belongs_to_an_unprivileged_user_of_the_host(
     local_host: LocalHost, local_image: Image
 ) -> None:
+    own = Path("/proc/self/ns/user").readlink()
+
+    def capabilities_here(pid: int) -> str:
+        """What it may do to this machine, and not only to its own namespace."""
+        elsewhere = Path(f"/proc/{pid}/ns/user").readlink() != own
+        return "0" if elsewhere else status(pid, "CapEff")[0]
+
     async def main() -> list[tuple[set[str], set[str], str]]:
         async with open_local(local_host, local_image, SPEC) as sandbox:
             return [
-                (set(status(pid, "Uid")), set(status(pid, "Gid")), status(pid, "CapEff")[0])
+                (set(status(pid, "Uid")), set(status(pid, "Gid")), capabilities_here(pid))
                 for pid in await busy(sandbox)
             ]
 
@@ -50,6 +57,35 @@ def test_even_a_file_of_root_that_is_shown_inside_cannot_be_read(
     listed, complaint = asyncio.run(main())
     assert len(listed.splitlines()) == 1
     assert b"Permission denied" in complaint
+
+
+def test_root_gives_sandboxes_more_users_and_others_say_that_there_is_one(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    script = "id -u; id -g; echo > /tmp/f; rm /tmp/roots || chown 5 /tmp/f || echo > plain.txt"
+
+    async def main() -> None:
+        async with open_local(local_host, local_image, SPEC) as sandbox:
+            if not local_host.users:
+                with pytest.raises(SandboxError, match="cannot change users"):
+                    await sandbox.exec("true", timeout=PATIENCE, user="1000")
+                return
+            await sandbox.exec("touch /tmp/roots", timeout=PATIENCE)
+            result = await sandbox.exec(script, timeout=PATIENCE, user="1000")
+            assert (result.stdout, result.exit_code) == (b"1000\n0\n", 2), result
+            caps = "grep -E 'Cap(Prm|Eff|Bnd|Amb)' /proc/self/status; ls -ln /tmp/f"
+            lines = (await sandbox.exec(caps, timeout=PATIENCE, user="1000")).output.splitlines()
+            assert [int(line.split()[1], 16) for line in lines[:4]] == [0] * 4
+            assert lines[4].split()[2:4] == ["1000", "0"], "no group is known of it"
+            killed = await sandbox.exec("sleep 100", timeout=0.2, user="1000")
+            assert killed.timed_out
+            changes = await sandbox.changes("/tmp")  # noqa: S108 - inside
+            assert "/tmp/f" in {  # noqa: S108 - inside
+                change.path for change in changes.changed
+            }
+
+    asyncio.run(main())
+    assert_nothing_is_left(local_host, set())
 
 
 def test_sixty_four_sandboxes_live_at_once(local_host: LocalHost, local_image: Image) -> None:

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "users.h"
 
 enum {
     CALL_OPEN_TREE = 428,
@@ -41,6 +42,8 @@ struct event {
 };
 
 struct scene {
+    int users; /* where to put the descriptor of the user namespace, or 0 */
+    unsigned first, count;
     struct piece pieces[MAX_SHOWN];
     struct event events[MAX_EVENTS];
     int piece_count, event_count;
@@ -120,6 +123,12 @@ static void add_event(struct scene *scene, struct message *message) {
     scene->events[scene->event_count++] = (struct event){fd, hierarchy, argument(message)};
 }
 
+static void add_users(struct scene *scene, struct message *message) {
+    scene->users = atoi(argument(message));
+    scene->first = (unsigned)strtoul(argument(message), NULL, 10);
+    scene->count = (unsigned)strtoul(argument(message), NULL, 10);
+}
+
 static void limit(struct message *message) {
     int resource = atoi(argument(message));
     rlim_t value = strtoull(argument(message), NULL, 10);
@@ -135,6 +144,7 @@ static void read_scene(struct scene *scene, struct message *message) {
         else if (!strcmp(word, "kept")) add_piece(scene, message, true);
         else if (!strcmp(word, "event")) add_event(scene, message);
         else if (!strcmp(word, "limit")) limit(message);
+        else if (!strcmp(word, "users")) add_users(scene, message);
         else if (!strcmp(word, "run")) scene->run = message->words + message->at;
         else misuse(word);
     }
@@ -161,10 +171,13 @@ _Noreturn void stage_act(struct actor actor) {
     if (error) give_up("cannot join", "a cgroup");
     read_scene(&scene, &message);
     open_events(&scene, &actor, opened);
+    int users = scene.users ? users_make(actor.uid, actor.gid, scene.first, scene.count) : -1;
+    if (scene.users && (users < 0 || (users = fcntl(users, F_DUPFD_CLOEXEC, HIGH)) < 0)) give_up("cannot have", "more users");
     set_stage(&scene, actor.spaces);
     drop_privileges(actor.uid, actor.gid);
     if (chdir("/")) give_up("cannot enter", "/");
     for (int i = 0; i < scene.event_count; i++) dup2(opened[i], scene.events[i].fd);
+    if (users >= 0) dup2(users, scene.users);
     execv(*scene.run, scene.run);
     give_up("cannot run", *scene.run);
 }
