@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -136,7 +137,10 @@ def test_a_keeper_that_stands_still_is_told_within_the_deadline(
 
 def in_a_fork(body: Callable[[], Awaitable[bool]]) -> int:
     """Run a body in a forked process, as a trainer's worker is; return its id."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Python warns of a fork beside threads, which is what trainers do all the same.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         fine = False
         try:
