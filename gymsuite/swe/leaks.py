@@ -19,7 +19,7 @@ _PROGRAM = Path(__file__).with_name("scan_in_image.py")
 _SECONDS = 300.0
 _SHOWN = 5
 # Fewer characters than these are a coincidence: `return None` is in many files.
-_SHORTEST_LINE, _SHORTEST_SIGN = 8, 30
+_SHORTEST = 24
 _PYTHONS = (
     "/opt/miniconda3/envs/testbed/bin/python",
     "/usr/bin/python3",
@@ -85,27 +85,28 @@ async def scan(row: Row, sandbox: Sandbox) -> list[str]:
 
 
 def signs(patch: str) -> Mapping[str, list[str]]:
-    """By file name, the lines that a patch adds: a file with all of them is its result.
+    """By file name, what a patch makes of each of its places: a file with all of them is fixed.
 
-    White space is squeezed. Files to which too little is added to tell are left out.
+    A place is the lines that are there afterwards, those around the change included; white space
+    is squeezed. Files in which too little is said to tell are left out.
     """
     found: dict[str, list[str]] = {}
     for file in re.split(r"^diff --git ", patch, flags=re.MULTILINE)[1:]:
         target = re.search(r"^\+\+\+ b/(.+?)\t?$", file, re.MULTILINE)
         if target is None:
             continue
-        added = re.findall(r"^\+(?!\+\+ )(.*)$", file, re.MULTILINE)
-        removed = {_squeezed(line) for line in re.findall(r"^-(?!-- )(.*)$", file, re.MULTILINE)}
-        lines = {_squeezed(line) for line in added} - removed
-        telling = sorted(line for line in lines if len(line) >= _SHORTEST_LINE)
-        if sum(map(len, telling)) >= _SHORTEST_SIGN:
-            found[PurePosixPath(target[1]).name] = telling
+        hunks = re.split(r"^@@ .*$", file, flags=re.MULTILINE)[1:]
+        blocks = [block for block in map(_after, hunks) if len(block) >= _SHORTEST]
+        if blocks:
+            found[PurePosixPath(target[1]).name] = blocks
     return found
 
 
-def _squeezed(line: str) -> str:
+def _after(hunk: str) -> str:
+    lines = (line for line in hunk.split("\n") if not line.startswith(("-", "\\")))
     # The same characters are taken off in the sandbox, where a line may be one of a patch.
-    return " ".join(line.lstrip("+- ").split())
+    squeezed = (" ".join(line.lstrip("+- ").split()) for line in lines)
+    return "\n".join(line for line in squeezed if line)
 
 
 _NOT_FOUND = 127

@@ -1,7 +1,7 @@
 """Looks for the future in an image. Its text is sent into a sandbox: no gymsuite imports.
 
-Standard input is `{"workdir", "base", "wanted"}`, `wanted` being for each file name the lines that
-the solution adds. Standard output is `{"problems": [...], "looked": N}`.
+Standard input is `{"workdir", "base", "wanted"}`, `wanted` being for each file name what the
+solution makes of its places. Standard output is `{"problems": [...], "looked": N}`.
 """
 
 import contextlib
@@ -80,10 +80,13 @@ class Looker:
         self.looked += 1
         text = data.decode("utf-8", "replace")
         if not data.startswith((b"PK", b"\x1f\x8b", b"BZh", b"\xfd7z")):
-            lines = {" ".join(line.lstrip("+- ").split()) for line in text.splitlines()}
-            for name, wanted in self.wanted.items():
-                if lines.issuperset(wanted):
-                    self.found.append(f"{where} holds what the solution writes into {name}")
+            lines = text.splitlines()
+            # What a patch removes is not there where a patch lies about, either.
+            after = [line for line in lines if not line.startswith("-")]
+            texts = ["\n" + squeezed(some) + "\n" for some in (lines, after)]
+            for name, blocks in self.wanted.items():
+                if any(all("\n" + block + "\n" in some for block in blocks) for some in texts):
+                    self.found.append(f"{where} holds what the solution makes of {name}")
         if depth < _DEEPEST:
             with contextlib.suppress(*_NO_ARCHIVE):
                 self.unpack(where, data, depth + 1)
@@ -103,6 +106,12 @@ class Looker:
                         self.look(
                             where + "!" + member.name, content.read() if content else b"", depth
                         )
+
+
+def squeezed(lines: "list[str]") -> str:
+    """The lines that say something, without the white space and the signs of a patch."""
+    thin = (" ".join(line.lstrip("+- ").split()) for line in lines)
+    return "\n".join(line for line in thin if line)
 
 
 def files(workdir: str, looker: Looker) -> "Iterator[str]":

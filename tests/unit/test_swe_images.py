@@ -27,11 +27,8 @@ diff --git a/lib/a.py b/lib/a.py
 def git(folder: Path, *arguments: str, date: int = 1_700_000_000) -> str:
     env = {"GIT_CONFIG_GLOBAL": "/dev/null", "PATH": "/usr/bin:/bin"}
     for who in ("AUTHOR", "COMMITTER"):
-        env |= {
-            f"GIT_{who}_NAME": "a",
-            f"GIT_{who}_EMAIL": "a@b",
-            f"GIT_{who}_DATE": f"{date} +0000",
-        }
+        env |= {f"GIT_{who}_NAME": "a", f"GIT_{who}_EMAIL": "a@b"}
+        env[f"GIT_{who}_DATE"] = f"{date} +0000"
     done = subprocess.run(
         ["git", "-C", str(folder), *arguments], env=env, capture_output=True, text=True, check=True
     )
@@ -71,8 +68,7 @@ def row_at(commit: str, **columns: object) -> Row:
         base_commit=commit,
         problem_statement="p",
         version="1.0",
-        **columns,
-    )
+    ).model_copy(update=columns)
 
 
 def test_a_bundle_ends_at_its_commit(clone: Path, tmp_path: Path) -> None:
@@ -124,7 +120,7 @@ def test_a_clone_is_found_under_several_names(clone: Path) -> None:
 def test_which_packages_a_row_needs_is_asked_for(clone: Path, tmp_path: Path) -> None:
     recipes = Recipes(clone.parent, tmp_path / "recipes")
     row = row_at(git(clone, "rev-parse", "HEAD~1"))
-    with pytest.raises(DefinitionError, match=r"which packages .* owner__name-1.0.txt"):
+    with pytest.raises(DefinitionError, match=r"which packages .*/owner__name-1.0.txt \(or"):
         recipes.write(row)
     assert Supply(recipes).label(row) == ""
     (clone.parent / "owner__name.txt").write_text("# FROM debian:bullseye\npytest==8.0.0\n")
@@ -159,11 +155,18 @@ def test_without_clones_the_image_is_the_rows_own() -> None:
         official_name(row_at("0" * 40))
 
 
-def test_what_a_solution_adds_is_its_sign() -> None:
-    assert signs(PATCH) == {
-        "a.py": ["if the_argument is None:", 'raise ValueError("there is no argument")']
-    }
+def test_what_a_solution_leaves_is_its_sign() -> None:
+    block = 'if the_argument is None:\nraise ValueError("there is no argument")\npass'
+    assert signs(PATCH) == {"a.py": [block]}
+
+
+def test_a_solution_that_only_deletes_has_a_sign_too() -> None:
+    patch = (
+        "diff --git a/b.py b/b.py\n--- a/b.py\n+++ b/b.py\n@@ -1,3 +1,2 @@\n"
+        " def before_the_line(argument):\n-    wrong()\n     return argument.value\n"
+    )
+    assert signs(patch) == {"b.py": ["def before_the_line(argument):\nreturn argument.value"]}
 
 
 def test_too_little_is_no_sign() -> None:
-    assert signs(PATCH.replace('raise ValueError("there is no argument")', "pass")) == {}
+    assert signs("diff --git a/b.py b/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n") == {}

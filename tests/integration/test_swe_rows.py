@@ -1,0 +1,289 @@
+"""Rows made of pybugs tasks go the way of SWE-bench's: image, patch, tests, verdict."""
+
+import asyncio
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gymsuite import DefinitionError, Registry
+from gymsuite.sandbox.protocol import FileState
+from gymsuite.sandbox.provider import open_provider
+from gymsuite.suite import default_cache
+from gymsuite.swe.judge import Judge
+from gymsuite.swe.judgement import Ending, Evidence, Judgement
+from gymsuite.swe.leaks import scan
+from gymsuite.swe.loading import load_rows
+from gymsuite.swe.recipe import Recipes
+from gymsuite.swe.rows import Row
+from gymsuite.swe.supply import Supply
+from gymsuite.verify.patch import make_patch
+from tests.providers import require
+
+PYBUGS = Registry.default().load("coding/pybugs-v1")
+export = importlib.import_module(f"{PYBUGS.verifier.__module__}.swe_bench").export
+TASKS = ("toolz-1", "tabulate-2")
+
+pytestmark = pytest.mark.local
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Rows, the folder that they lie in, and how to work with a judge of them."""
+
+    folder: Path
+    rows: tuple[Row, ...]
+
+    def with_judge(self, body: Callable[[Judge], Awaitable[Any]], provider: str = "local") -> Any:
+        async def main() -> Any:
+            recipes = Recipes(self.folder / "repos", self.folder / "recipes")
+            roots = (recipes.folder, *Registry.default().image_roots)
+            opening = open_provider(provider, image_roots=roots, cache=default_cache())
+            async with opening as opened:
+                judge = Judge.of(opened.open, Supply(recipes), self.folder / "judge", seconds=300)
+                return await body(judge)
+
+        return asyncio.run(main())
+
+    def judge(self, patch: str | bytes, at: int = 0) -> Judgement:
+        found: Judgement = self.with_judge(lambda judge: judge.judge(self.rows[at], patch))
+        return found
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
+    require("local")
+    folder = tmp_path_factory.mktemp("export")
+    tasks = [task for task in PYBUGS.tasks if task.id in TASKS]
+    empty = Exported(folder, ())
+
+    async def body(judge: Judge) -> None:
+        await export(tasks, folder, judge.open_sandbox, judge)
+
+    empty.with_judge(body)
+    yield replace(empty, rows=load_rows(str(folder / "rows.jsonl")))
+    shutil.rmtree(folder / "recipes")
+
+
+def test_gold_is_resolved_and_nothing_is_not(exported: Exported) -> None:
+    async def body(judge: Judge) -> list[Judgement]:
+        return [await judge.run(row, patch) for row in exported.rows for patch in (row.patch, b"")]
+
+    found = exported.with_judge(body)
+
+    assert [one.ending for one in found] == [Ending.RESOLVED, Ending.UNRESOLVED] * len(TASKS)
+    assert {one.evidence for one in found[::2]} == {Evidence.SEALED}
+    assert [one.differences for one in found] == [()] * len(found)
+
+
+@pytest.mark.docker
+def test_docker_comes_to_the_same_verdicts(exported: Exported) -> None:
+    require("docker")
+
+    async def body(judge: Judge) -> list[Judgement]:
+        row = exported.rows[0]
+        return [await judge.run(row, patch) for patch in (row.patch, b"")]
+
+    found = exported.with_judge(body, "docker")
+
+    assert [one.ending for one in found] == [Ending.RESOLVED, Ending.UNRESOLVED]
+    assert found[0].evidence is Evidence.SEALED
+
+
+RENAME = "diff --git a/README.rst b/READ.rst\nrename from README.rst\nrename to READ.rst\n"
+MODE = "diff --git a/README.rst b/README.rst\nold mode 100644\nnew mode 100755\n"
+BINARY = asyncio.run(make_patch({}, {"x.bin": FileState(0o100644, bytes(range(256)))})).decode()
+LATIN_1 = (
+    b"diff --git a/latin.txt b/latin.txt\nnew file mode 100644\n--- /dev/null\n+++ b/latin.txt\n"
+    b"@@ -0,0 +1 @@\n+caf\xe9\n"
+)
+GIT_DIR = (
+    "--- a/.git/config\n+++ b/.git/config\n@@ -1,2 +1,3 @@\n [core]\n+\tfsmonitor = /bin/false\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "ending", "how"),
+    [
+        (lambda gold: gold, Ending.RESOLVED, "git apply"),
+        (lambda gold: gold.rstrip("\n"), Ending.RESOLVED, "patch --fuzz=5"),
+        (lambda gold: gold.replace("\n", "\r\n"), Ending.RESOLVED, "patch --fuzz=5"),
+        (lambda gold: gold + BINARY, Ending.RESOLVED, "git apply"),
+        (lambda gold: gold + RENAME, Ending.RESOLVED, "git apply"),
+        (lambda gold: gold + MODE, Ending.RESOLVED, "git apply"),
+        (lambda gold: gold.encode() + LATIN_1, Ending.RESOLVED, "git apply"),
+        (lambda _: MODE, Ending.UNRESOLVED, "git apply"),
+        (lambda _: " \n", Ending.NOT_APPLIED, ""),
+        (lambda _: "no patch at all", Ending.NOT_APPLIED, ""),
+        (lambda _: "", Ending.EMPTY, ""),
+    ],
+    ids=[
+        "as it is", "no newline", "crlf", "binary", "rename", "mode", "latin-1", "mode only",
+        "blank", "junk", "empty",
+    ],
+)  # fmt: skip
+def test_every_kind_of_patch_has_its_outcome(
+    exported: Exported, change: Callable[[str], str | bytes], ending: Ending, how: str
+) -> None:
+    found = exported.judge(change(exported.rows[0].patch))
+    assert (found.ending, found.how) == (ending, how), found.patch_log
+
+
+def test_no_patch_writes_into_the_repositorys_own_folder(exported: Exported) -> None:
+    found = exported.judge(GIT_DIR)
+    assert found.ending is Ending.NOT_APPLIED
+
+
+def test_tests_that_a_patch_brings_are_undone(exported: Exported) -> None:
+    conftest = (
+        "diff --git a/conftest.py b/conftest.py\nnew file mode 100644\n--- /dev/null\n"
+        "+++ b/conftest.py\n@@ -0,0 +1 @@\n+raise SystemExit(0)\n"
+    )
+    found = exported.judge(exported.rows[0].patch + conftest)
+    assert (found.ending, found.undone) == (Ending.RESOLVED, ("conftest.py",))
+
+
+def test_upstreams_own_verdict_can_be_had_with_its_faults(exported: Exported) -> None:
+    """A conftest that passes everything is resolved there, and not here."""
+    hook = [
+        "import pytest",
+        "@pytest.hookimpl(hookwrapper=True)",
+        "def pytest_runtest_makereport(item, call):",
+        "    outcome = yield",
+        "    report = outcome.get_result()",
+        "    report.outcome, report.longrepr = 'passed', None",
+    ]
+    patch = (
+        "diff --git a/conftest.py b/conftest.py\nnew file mode 100644\n--- /dev/null\n"
+        f"+++ b/conftest.py\n@@ -0,0 +1,{len(hook)} @@\n" + "".join(f"+{line}\n" for line in hook)
+    )
+
+    async def body(judge: Judge) -> list[Judgement]:
+        row = exported.rows[0]
+        return [await each.judge(row, patch) for each in (judge, replace(judge, strict=True))]
+
+    ours, upstreams = exported.with_judge(body)
+
+    assert (ours.ending, ours.undone) == (Ending.UNRESOLVED, ("conftest.py",))
+    assert (upstreams.ending, upstreams.evidence) == (Ending.RESOLVED, Evidence.LOG)
+
+
+def test_a_patch_that_hangs_is_killed_and_told_from_a_broken_world(exported: Exported) -> None:
+    patch = (
+        "diff --git a/toolz/__init__.py b/toolz/__init__.py\n--- a/toolz/__init__.py\n"
+        "+++ b/toolz/__init__.py\n@@ -1 +1,3 @@\n+import time\n+time.sleep(1000)\n"
+        " from .itertoolz import *\n"
+    )
+
+    async def body(judge: Judge) -> Judgement:
+        return await replace(judge, seconds=3.0).judge(exported.rows[0], patch)
+
+    found = exported.with_judge(body)
+    assert found.ending is Ending.TIMED_OUT
+    assert found.log.endswith(b"Timeout error: 3 seconds exceeded.")
+
+
+LEAKS = {
+    "a tag of the future": "git commit -q --allow-empty -m future && git tag fixed && "
+    "git reset -q --hard HEAD~1",
+    "a reflog": "git -c core.logAllRefUpdates=true commit -q --allow-empty -m future && "
+    "git -c core.logAllRefUpdates=true reset -q --hard HEAD~1",
+    "a dangling object": "echo future | git hash-object -w --stdin",
+    "a remote": "git remote add origin /somewhere",
+    "another object store": "echo /tmp > .git/objects/info/alternates",
+    "another repository": "git init -q /opt/other",
+    "a bundle": "git bundle create -q /root/future.bundle HEAD",
+    "a dirty tree": "echo '# changed' >> toolz/__init__.py",
+    "a build folder": "mkdir -p build/lib && cp /tmp/fixed.py build/lib/itertoolz.py",
+    "a rejected patch": "cp /tmp/gold.patch toolz/itertoolz.py.rej",
+    "a wheel in a cache": "mkdir -p /root/.cache/pip && cd /tmp && mkdir -p w/toolz && "
+    "cp fixed.py w/toolz/itertoolz.py && cd w && python3 -m zipfile -c "
+    "/root/.cache/pip/0.body toolz/itertoolz.py",
+}
+
+
+SETTINGS = (
+    "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b && "
+    "git apply /tmp/gold.patch && cp toolz/itertoolz.py /tmp/fixed.py && git checkout -q -- . && "
+)
+
+
+def test_an_image_that_shows_the_future_is_found_out(exported: Exported) -> None:
+    row = next(row for row in exported.rows if "toolz" in row.instance_id)
+
+    async def look(judge: Judge, leak: str) -> list[str]:
+        async with judge.open_row(row) as sandbox:
+            await sandbox.write("/tmp/gold.patch", row.patch.encode())  # noqa: S108 - inside
+            command = f"{SETTINGS} ({leak}) && rm -rf /tmp/gold.patch /tmp/fixed.py /tmp/w"
+            done = await sandbox.exec(["bash", "-c", command], timeout=60)
+            assert done.exit_code == 0, done.output
+            return await scan(row, sandbox)
+
+    async def body(judge: Judge) -> dict[str, list[str]]:
+        return {name: await look(judge, leak) for name, leak in {"none": "true", **LEAKS}.items()}
+
+    found = exported.with_judge(body)
+    assert [name for name, problems in found.items() if not problems] == ["none"]
+
+
+def test_a_scan_that_cannot_end_is_a_refusal(exported: Exported) -> None:
+    row = exported.rows[0]
+
+    async def body(judge: Judge) -> None:
+        async with judge.open_row(row) as sandbox:
+            await sandbox.exec("rm -rf .git", timeout=60)
+            await scan(row, sandbox)
+
+    with pytest.raises(DefinitionError, match="cannot be looked through for leaks"):
+        exported.with_judge(body)
+
+
+def swebench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = str(Path(sys.executable).with_name("gymsuite"))
+    return subprocess.run(
+        [program, "swebench", *arguments, "--repo-dir", "repos", "--provider", "local"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_leaves_upstreams_files_and_goes_on_where_it_was(exported: Exported) -> None:
+    common = ("eval", "--dataset", "rows.jsonl", "--run-id", "r")
+    first = swebench(exported.folder, *common, "-p", "gold.json")
+    again = swebench(exported.folder, *common, "-p", "gold.json", "--json")
+
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr
+    assert "2 of 2 resolved" in first.stdout
+    report = json.loads(again.stdout)
+    assert report["resolved_instances"] == 2
+    assert json.loads((exported.folder / "gold.r.json").read_text()) == report
+    files = exported.folder / "logs/run_evaluation/r/gold" / exported.rows[0].instance_id
+    assert sorted(path.name for path in files.iterdir()) == [
+        "eval.sh", "patch.diff", "report.json", "run_instance.log", "test_output.txt",
+        "verdict.json",
+    ]  # fmt: skip
+
+
+def test_rows_are_vetted_and_what_is_flaky_can_be_waived(exported: Exported) -> None:
+    one = ("-i", exported.rows[0].instance_id)
+    common = ("eval", "--dataset", "rows.jsonl", "--run-id", "w", "-p", "gold.json", *one)
+    unvetted = swebench(exported.folder, *common, "--waive-flaky", "--strict-upstream")
+    vetted = swebench(exported.folder, "vet", "rows.jsonl", *one, "--runs", "2", "--json")
+    waived = swebench(exported.folder, *common, "--waive-flaky")
+
+    assert unvetted.returncode == 2
+    assert "run `gymsuite swebench vet`" in unvetted.stderr
+    assert vetted.returncode == 0, vetted.stderr
+    (found,) = json.loads(vetted.stdout)
+    assert (found["gold"], found["empty"]) == (["resolved"] * 2, ["unresolved"] * 2)
+    assert found["evidence"] == "sealed"
+    assert waived.returncode == 0, waived.stderr
