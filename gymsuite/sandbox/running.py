@@ -20,6 +20,8 @@ from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.place import Place, words
 from gymsuite.sandbox.resident import Resident, finish
 
+# The exec server shares its processors with what it runs, by the sandbox's CPU limit.
+_GRACE_SECONDS = 30.0
 _START_SECONDS = 30.0
 _ASK_SECONDS = 15.0
 _DEEPEST = 32
@@ -200,7 +202,7 @@ async def _start(host: LocalHost, box: Box, place: Place, key: str) -> tuple[Res
     """Start a sandbox's processes, and wait until its exec server speaks."""
     resident = await Resident.start(box, words(host, place, key))
     try:
-        channel = Channel(await resident.connect())
+        channel = Channel(await resident.connect(), grace=_GRACE_SECONDS)
         try:
             await channel.open(within=_START_SECONDS)
         except BaseException:
