@@ -132,6 +132,13 @@ def test_limits_are_those_of_the_spec_and_are_enforced(
     wished, hungry, many, alive, limits = asyncio.run(main())
     assert (wished["Memory"], wished["MemorySwap"]) == (64 << 20, 64 << 20)
     assert (wished["PidsLimit"], wished["NanoCpus"]) == (20, 500_000_000)
+    assert wished["CapDrop"] == ["ALL"]
+    assert set(wished["CapAdd"]) <= {"SETUID", "SETGID", "SETPCAP", "KILL"}
+    assert wished["SecurityOpt"] == ["no-new-privileges"]
+    assert (wished["NetworkMode"], wished["IpcMode"]) == ("none", "private")
+    assert (wished["ReadonlyRootfs"], wished["Init"], wished["Privileged"]) == (True, False, False)
+    assert wished["LogConfig"]["Type"] == "none"
+    assert "/proc/kcore" in wished["MaskedPaths"]
     assert limits == {
         "network": "none",
         "pids": 20,
