@@ -116,8 +116,11 @@ class Keeper:
         """Give up what was frozen; called by a finalizer, so it neither waits nor raises."""
         self._released.append(key)
         with suppress(OSError, SandboxError):
-            while self._released and self._send(message("release", self._released[-1]), []):
-                self._released.pop()
+            while self._released:
+                waiting = self._released.pop()
+                if not self._send(message("release", waiting), []):
+                    self._released.append(waiting)
+                    break
 
     def _send(self, message: bytes, descriptors: list[int]) -> bool:
         try:

@@ -52,7 +52,6 @@ void boxes_reap(struct keeper *keeper);
 void boxes_settle(struct keeper *keeper);
 bool boxes_waiting(const struct keeper *keeper);
 void boxes_end(struct keeper *keeper);
-void spare_prepare(struct keeper *keeper);
 void kept_release(const char *key);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base.h"
 #include "boxes.h"
 #include "spaces.h"
+#include "spare.h"
 
 enum { POLL_MS = 20, FAREWELL_US = 8000000, MOMENT_MS = 2 };
 
