@@ -18,6 +18,7 @@ from gymsuite.errors import PathRefused
 from gymsuite.sandbox import binary
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.keepers import Keepers
 from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
 from gymsuite.sandbox.place import Place, words
@@ -327,3 +328,42 @@ def test_a_full_day_of_a_server_touches_only_its_own_memory(
 
     codes = asyncio.run(main())
     assert len(codes) == 14
+
+
+def test_a_full_day_of_a_keeper_touches_only_its_own_memory(
+    watched_host: LocalHost, local_host: LocalHost, local_image: Image
+) -> None:
+    keepers = Keepers(watched_host.server, local_host.uid, local_host.gid, local_host.cgroups)
+    host = replace(local_host, keepers=keepers)
+    broken = replace(local_image, layers=(Path("/no-such-layer"),))
+
+    async def episode() -> bytes | None:
+        async with open_local(host, local_image, SPEC) as sandbox:
+            await sandbox.write("f", b"data")
+            image = await sandbox.snapshot()
+            async with open_local(host, image, SPEC) as child:
+                await child.changes("/workspace")
+                return await child.read("f")
+
+    async def main() -> None:
+        assert await asyncio.gather(*(episode() for _ in range(4))) == [b"data"] * 4
+        cancelled = asyncio.create_task(episode())
+        await asyncio.sleep(0.05)
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+        with pytest.raises(SandboxError, match="no-such-layer"):
+            async with open_local(host, broken, SPEC):
+                pytest.fail("it opened")
+        box = await keepers.current().box()
+        for verb in ("", "start", "room", "freeze", "upper", "no-such-verb"):
+            with suppress(SandboxError):
+                await box.ask(verb, within=PATIENCE)
+        await box.end()
+
+    asyncio.run(main())
+    keeper = keepers.current()
+    errors = os.dup(keeper._errors)
+    keepers.close()
+    with os.fdopen(errors, "rb") as file:
+        assert os.pread(file.fileno(), 20_000, 0) == b""
+    assert keeper._process.returncode == 0
