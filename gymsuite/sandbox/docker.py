@@ -1,13 +1,11 @@
 """The Docker Engine, awaited: every call has a deadline and a typed error.
 
-The only door to docker-py, which blocks: its calls run in threads. A thread cannot be stopped, so
+docker-py blocks: its calls run in threads. A thread cannot be stopped, so
 a cancelled caller waits for its call first; otherwise a container could appear after its removal.
 """
 
 import asyncio
-import os
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -15,16 +13,14 @@ from urllib.parse import urlsplit
 
 import docker
 from docker.api import APIClient
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.errors import APIError, DockerException, NotFound
 from docker.utils import kwargs_from_env
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox.confinement import COMMAND, SERVER, host_config
+from gymsuite.sandbox import containercalls
 from gymsuite.sandbox.engine import (
     Capabilities,
     Container,
-    ImageMissing,
-    NameTaken,
     Started,
     Wish,
 )
@@ -34,8 +30,6 @@ _UNIX = "unix://"
 _DEFAULT_ADDRESS = f"{_UNIX}/var/run/docker.sock"
 _CALL_SECONDS = 120.0
 _IMPORT_SECONDS = 1800.0
-_GONE_SECONDS = 30.0
-_POLL_SECONDS = 0.02
 _CALLS_AT_ONCE = 16
 _CONFLICT = 409
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -100,8 +94,8 @@ class Engine:
         made: list[socket.socket] = []
 
         def start() -> Started:
-            number = _create(self._client, wish)
-            connection = _attach(self._client, number)
+            number = containercalls.create(self._client, wish)
+            connection = containercalls.attach(self._client, number)
             made.append(connection)
             self._client.start(number)
             return Started(number, connection)
@@ -127,7 +121,9 @@ class Engine:
 
     async def remove(self, container: str) -> None:
         """Remove a container by its id or name, whatever its state, and see it gone. Idempotent."""
-        await self._call(f"remove container {container}", lambda: _remove(self._client, container))
+        await self._call(
+            f"remove container {container}", lambda: containercalls.remove(self._client, container)
+        )
 
     async def containers(self, label: str) -> list[Container]:
         """All containers that carry a label."""
@@ -193,9 +189,6 @@ class Engine:
                 raise
             except TimeoutError as error:
                 raise SandboxError(f"Docker did not {what} in {seconds:g} seconds") from error
-            except NotFound as error:
-                message = f"Docker cannot {what}: {error.explanation}"
-                raise SandboxError(message, retryable=False) from error
             except (DockerException, OSError) as error:
                 raise SandboxError(f"Docker cannot {what}: {error}") from error
 
@@ -242,56 +235,3 @@ def _no_engine(error: Exception) -> str:
     if "Permission denied" in reason or "PermissionError" in reason:
         return f"this user may not use Docker: {reason}; join the group 'docker', or use 'local'"
     return f"no Docker Engine answers: {reason}; {_HOW}"
-
-
-def _create(client: APIClient, wish: Wish) -> str:
-    try:
-        # Not detached: only so does its stdin end, and the container, when this process dies.
-        created = client.create_container(
-            wish.image,
-            list(COMMAND),
-            name=wish.name,
-            hostname="sandbox",
-            entrypoint=[SERVER],
-            working_dir="/",
-            labels=dict(wish.labels),
-            host_config=host_config(wish),
-            detach=False,
-            stdin_open=True,
-            # Nothing in it has anything to tidy up, and an Engine that is stopped need not wait.
-            stop_signal="SIGKILL",
-        )
-    except ImageNotFound as error:
-        raise ImageMissing(f"Docker has no image {wish.image}") from error
-    except APIError as error:
-        if error.status_code != _CONFLICT:
-            raise
-        raise NameTaken(f"Docker has a container {wish.name} already") from error
-    return str(created["Id"])
-
-
-def _attach(client: APIClient, name: str) -> socket.socket:
-    wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-    attached = client.attach_socket(name, params=wanted)
-    # A descriptor of our own, since docker-py's belongs to a response that closes it when it likes.
-    connection = socket.socket(fileno=os.dup(attached.fileno()))
-    response = getattr(attached, "_response", None)
-    if response is not None:
-        response.close()
-    attached.close()
-    return connection
-
-
-def _remove(client: APIClient, name: str) -> None:
-    end = time.monotonic() + _GONE_SECONDS
-    while time.monotonic() < end:
-        try:
-            client.remove_container(name, v=True, force=True)
-        except NotFound:
-            return
-        except APIError as error:
-            # The Engine is removing it already, because its first process ended.
-            if error.status_code != _CONFLICT:
-                raise
-        time.sleep(_POLL_SECONDS)
-    raise TimeoutError(f"it is still there after {_GONE_SECONDS:.0f} seconds")

@@ -1,0 +1,71 @@
+"""The Engine's calls that make a container, connect to it and remove it. All of them block."""
+
+import os
+import socket
+import time
+
+from docker.api import APIClient
+from docker.errors import APIError, ImageNotFound, NotFound
+
+from gymsuite.sandbox.confinement import COMMAND, SERVER, host_config
+from gymsuite.sandbox.engine import ImageMissing, NameTaken, Wish
+
+_GONE_SECONDS = 30.0
+_POLL_SECONDS = 0.02
+_CONFLICT = 409
+
+
+def create(client: APIClient, wish: Wish) -> str:
+    """Create a container, and return its id. Raises `ImageMissing` and `NameTaken`."""
+    try:
+        # Not detached: only so does its stdin end, and the container, when this process dies.
+        created = client.create_container(
+            wish.image,
+            list(COMMAND),
+            name=wish.name,
+            hostname="sandbox",
+            entrypoint=[SERVER],
+            working_dir="/",
+            labels=dict(wish.labels),
+            host_config=host_config(wish),
+            detach=False,
+            stdin_open=True,
+            # Nothing in it has anything to tidy up, and an Engine that is stopped need not wait.
+            stop_signal="SIGKILL",
+        )
+    except ImageNotFound as error:
+        raise ImageMissing(f"Docker has no image {wish.image}") from error
+    except APIError as error:
+        if error.status_code != _CONFLICT:
+            raise
+        raise NameTaken(f"Docker has a container {wish.name} already") from error
+    return str(created["Id"])
+
+
+def attach(client: APIClient, container: str) -> socket.socket:
+    """Connect to stdin, stdout and stderr of a container, by its id."""
+    wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+    attached = client.attach_socket(container, params=wanted)
+    # A descriptor of our own, since docker-py's belongs to a response that closes it when it likes.
+    connection = socket.socket(fileno=os.dup(attached.fileno()))
+    response = getattr(attached, "_response", None)
+    if response is not None:
+        response.close()
+    attached.close()
+    return connection
+
+
+def remove(client: APIClient, container: str) -> None:
+    """Remove a container, by its id or name, and see it gone; or raise TimeoutError."""
+    end = time.monotonic() + _GONE_SECONDS
+    while time.monotonic() < end:
+        try:
+            client.remove_container(container, v=True, force=True)
+        except NotFound:
+            return
+        except APIError as error:
+            # The Engine is removing it already, because its first process ended.
+            if error.status_code != _CONFLICT:
+                raise
+        time.sleep(_POLL_SECONDS)
+    raise TimeoutError(f"it is still there after {_GONE_SECONDS:.0f} seconds")
