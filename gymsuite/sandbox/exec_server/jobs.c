@@ -138,12 +138,12 @@ void job_reaped(struct server *server, pid_t pid, int status, uint64_t cpu_us) {
 
 /* When the supervisor is gone, or its tree will not die, nobody can tell whose the processes are:
    all of them go. */
-static void enforce_stop(struct job *job) {
+static void enforce_stop(const struct server *server, struct job *job) {
     int64_t since = now_us() - job->stopped;
     if (job->tree_gone) return;
     if (job->supervisor && since < OWN_TREE) {
         kill(job->supervisor->pid, SIGCONT);
-        tree_kill(job->supervisor->pid);
+        tree_kill(job->supervisor->pid, server->jobs == job && !job->next);
         return;
     }
     kill(-1, SIGKILL);
@@ -180,7 +180,7 @@ static void nudge(struct job *job) {
 
 static void settle_exec(struct server *server, struct job *job) {
     if (!job->ended && now_us() >= job->deadline) job_stop(job, TIMED_OUT);
-    if (job->stop) enforce_stop(job);
+    if (job->stop) enforce_stop(server, job);
     if (job->ended || job->tree_gone) {
         over(job);
         job_pump(server, job);
@@ -192,7 +192,7 @@ static void settle_exec(struct server *server, struct job *job) {
 }
 
 static void settle_spawned(struct server *server, struct job *job) {
-    if (job->stop) enforce_stop(job);
+    if (job->stop) enforce_stop(server, job);
     /* Without its supervisor, what is left of the tree cannot be told from others. */
     if (job->supervisor_gone && job->ended) job->tree_gone = true;
     if (job->tree_gone) job_ended(job, SIGKILL, 0);

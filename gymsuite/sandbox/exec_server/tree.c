@@ -11,7 +11,7 @@
 
 #include "base.h"
 
-enum { FREEZE_PASSES = 8 };
+enum { FREEZE_PASSES = 8, CROWD = 64 };
 
 struct process {
     pid_t pid, parent;
@@ -108,10 +108,31 @@ static size_t signal_below(const struct census *census, int signal) {
     return awake;
 }
 
+/* A process to which a signal is on its way cannot fork, so one look at a world that was stopped at
+   once is enough, however fast it forked. Others only notice if they wait for a child to stop. */
+static void kill_in_frozen_world(pid_t root) {
+    kill(-1, SIGSTOP);
+    struct census census = take_census();
+    mark_below(&census, root);
+    signal_below(&census, SIGKILL);
+    for (size_t i = 0; i < census.count; i++)
+        if (!census.all[i].below) kill(census.all[i].pid, SIGCONT);
+    free(census.all);
+}
+
 /* What is frozen cannot fork away from the kill that follows. */
-void tree_kill(pid_t root) {
+void tree_kill(pid_t root, bool alone) {
+    if (alone) {
+        kill_in_frozen_world(root);
+        return;
+    }
     for (int pass = 0; pass < FREEZE_PASSES; pass++) {
         struct census census = take_census();
+        if (census.count > CROWD) {
+            free(census.all);
+            kill_in_frozen_world(root);
+            return;
+        }
         mark_below(&census, root);
         size_t awake = signal_below(&census, SIGSTOP);
         if (!awake || pass == FREEZE_PASSES - 1) signal_below(&census, SIGKILL);

@@ -2,11 +2,13 @@
 #ifndef GYMSUITE_TREE_H
 #define GYMSUITE_TREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Freeze, then kill, all that descends from `root`, but not `root` itself. */
-void tree_kill(pid_t root);
+/* Freeze, then kill, all that descends from `root`, but not `root` itself. With `alone` no other
+   command runs, so that all others may be stopped for a moment. */
+void tree_kill(pid_t root, bool alone);
 
 /* How many processes there are besides PID 1. */
 size_t tree_population(void);
