@@ -162,7 +162,8 @@ class Episode:
         """Give `count` episodes that go on from here, each on its own, as does this one.
 
         They share what the sandbox's file system and the environment's state are now, copied only
-        where they differ later. Processes are not copied: those in the sandbox end. Use each in
+        where they differ later; right after `reset`, that is one preparation for a whole group.
+        Processes are not copied: those in the sandbox end. Use each in
         `async with`; `usage` is what an episode spent itself. Raises `UsageError` before reset or
         after the end, and `InfrastructureError` where the sandbox cannot be frozen.
         """
@@ -172,12 +173,14 @@ class Episode:
 
     async def _frozen(self, context: Context) -> Image | None:
         """The sandbox's file system as an image, or what it was already opened from."""
-        if self._sandbox.opened is None:
+        starts_empty = self.environment.prepare is None and not context.task.files
+        if self._sandbox.opened is None and (self._image or starts_empty):
             return self._image
         seconds = context.limits.reset_seconds
         try:
-            async with asyncio.timeout(seconds):
-                return await self._sandbox.snapshot()
+            with self._holder.here():
+                async with Deadline(seconds):
+                    return await self._sandbox.snapshot()
         except TimeoutError as error:
             raise DeadlineError(f"freezing the sandbox took more than {seconds} s") from error
 

@@ -95,6 +95,46 @@ def test_a_fork_is_not_prepared_again(environment: Environment, provider: FakePr
     assert prepared == ["write-42"]
 
 
+def test_a_group_starts_from_one_preparation(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    prepared = []
+
+    async def prepare(task: Task, sandbox: Sandbox) -> None:
+        prepared.append(task.id)
+        await sandbox.write("prepared.txt", b"once")
+
+    async def main() -> list[float]:
+        async with begun(replace(environment, prepare=prepare), provider) as first:
+            group = await first.fork(3)
+            rewards = []
+            for episode in group:
+                async with episode:
+                    rewards.append((await episode.step(say(RIGHT, SUBMIT))).reward)
+        return rewards
+
+    assert asyncio.run(main()) == [1.0] * 3
+    assert prepared == ["write-42"]
+    agents = [sandbox for sandbox in provider.opened if "note.txt" in sandbox.files]
+    assert [sandbox.files["prepared.txt"] for sandbox in agents] == [b"once"] * 4
+
+
+def test_a_fork_that_needs_no_sandbox_opens_none(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    task = environment.tasks[0].model_copy(update={"files": {}})
+
+    async def main() -> None:
+        bare = replace(environment, tasks=(task,), collect=None)
+        async with begun(bare, provider) as parent:
+            (child,) = await parent.fork(1)
+            async with child:
+                await child.step(say(SUBMIT))
+
+    asyncio.run(main())
+    assert len(provider.opened) == 1  # the verifier's
+
+
 def test_an_episode_forks_before_it_has_a_sandbox(
     environment: Environment, provider: FakeProvider
 ) -> None:
