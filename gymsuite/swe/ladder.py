@@ -11,11 +11,12 @@ _FILE = "/tmp/patch.diff"  # noqa: S108 - inside the sandbox, where upstream has
 _NO_RUNG = 99
 _ALREADY = "already applied"
 
-# GNU patch would write into .git, where hooks and filters are programs: it is out of the way then.
+# GNU patch would write into .git, where hooks and filters are programs: it is away then, under a
+# name that no patch knows.
 _PATCH = """
-rm -rf /.git-aside && mv .git /.git-aside || exit 98
+aside=$(mktemp -d -p . .XXXXXXXXXXXXXXXX) && mv .git "$aside/git" || exit 98
 patch --batch --forward --fuzz=5 -p1 -i {file}; status=$?
-rm -rf .git && mv /.git-aside .git || exit 98
+rm -rf .git && mv "$aside/git" .git && rmdir "$aside" || exit 98
 (exit $status)
 """
 _RUNGS = {

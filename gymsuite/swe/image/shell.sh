@@ -1,12 +1,12 @@
 # Read by bash before a row's eval script (BASH_ENV), which stays as it is. The script's calls of
 # `python`, `pip` and `pytest` come here first. Nothing of it is exported: programs see none of it.
 unset BASH_ENV
-__gymsuite_runner=$(</.gymsuite/runner.py)
-__gymsuite_records=/.gymsuite/records
-__gymsuite_nonce=$(</.gymsuite/nonce)
-__gymsuite_rebuild=$(</.gymsuite/rebuild)
-rm -rf /.gymsuite
-mkdir -m 700 /.gymsuite
+__gymsuite_runner=$(</tmp/.gymsuite/runner.py)
+__gymsuite_records=/tmp/.gymsuite/records
+__gymsuite_nonce=$(</tmp/.gymsuite/nonce)
+__gymsuite_rebuild=$(</tmp/.gymsuite/rebuild)
+rm -rf /tmp/.gymsuite
+mkdir -m 700 /tmp/.gymsuite
 
 # Whether the environment's packages are installed in editable mode, from a checkout.
 __gymsuite_editable() {
