@@ -121,13 +121,17 @@ class Cgroups:
         for base in bases:
             _remove(base)
 
-    def remove_stale(self) -> None:
-        """Remove the directories of processes that have ended."""
+    def remove_stale(self, *, dry_run: bool = False) -> tuple[str, ...]:
+        """Remove the directories of processes that have ended, and return them."""
+        found: list[str] = []
         for parent in self.parents:
             with suppress(OSError):
-                for path in parent.glob(f"{_PREFIX}-*"):
+                for path in sorted(parent.glob(f"{_PREFIX}-*")):
                     if _is_stale(path.name):
-                        _remove(path)
+                        found.append(str(path))
+                        if not dry_run:
+                            _remove(path)
+        return tuple(found)
 
 
 def _number(path: Path) -> int | None:

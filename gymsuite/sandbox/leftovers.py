@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox import hierarchies
 from gymsuite.sandbox.collecting import clean_partial
 from gymsuite.sandbox.freezing import FROZEN
 from gymsuite.sandbox.scratch import remove_stale
@@ -28,11 +29,12 @@ async def reap_all(cache: Path, *, dry_run: bool) -> Leftovers:
     layers = await asyncio.to_thread(clean_partial, cache, dry_run=dry_run)
     live = await asyncio.to_thread(remove_stale, cache / "live", dry_run=dry_run)
     frozen = await asyncio.to_thread(remove_stale, cache / FROZEN, dry_run=dry_run)
+    groups = await asyncio.to_thread(hierarchies.find().remove_stale, dry_run=dry_run)
     try:
         containers, no_engine = await _containers(dry_run=dry_run), ""
     except SandboxError as error:
         containers, no_engine = (), str(error)
-    return Leftovers(containers, (*live, *frozen), layers, no_engine)
+    return Leftovers(containers, (*live, *frozen, *groups), layers, no_engine)
 
 
 async def _containers(*, dry_run: bool) -> tuple[str, ...]:

@@ -159,7 +159,10 @@ def test_directories_of_processes_that_ended_are_removed_and_no_others(tmp_path:
     kept = [own.name, f"gymsuite-1-{process.pid}-12345-x", "gymsuite-x", "other"]
     for name in (*stale, *kept):
         (tmp_path / name / "0").mkdir(parents=True)
-    cgroups.remove_stale()
+    found = cgroups.remove_stale(dry_run=True)
+    assert sorted(found) == sorted(str(tmp_path / name) for name in stale)
+    assert cgroups.remove_stale() == found
+    assert cgroups.remove_stale() == ()
     assert {path.name for path in tmp_path.iterdir()} == set(kept)
     cgroups.remove((own,))
     assert not own.exists()
