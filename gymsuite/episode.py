@@ -1,6 +1,5 @@
 """One live attempt at a task: `reset` and `step`, written once for all environments."""
 
-import asyncio
 import copy
 import random
 import time
