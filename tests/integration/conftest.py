@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from docker.client import DockerClient
 from gymsuite import OpenSandbox, Sandbox, SandboxSpec
 from gymsuite.errors import SandboxError
 from gymsuite.registry import Registry
+from gymsuite.sandbox.conformance.recipe import UPPER, write_workspace
 from gymsuite.sandbox.container import DockerSandbox
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
@@ -34,6 +35,17 @@ class Provider:
     name: str
     open: OpenSandbox
     kill: Callable[[Sandbox], None]
+    session: Callable[[], AbstractAsyncContextManager[OpenSandbox]]
+    """Opens it once for many sandboxes, whose snapshots it knows."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A provider that stays open from test to test, and the loop that it lives in."""
+
+    name: str
+    runner: asyncio.Runner
+    open: OpenSandbox
 
 
 def missing(what: str, reason: str) -> None:
@@ -67,7 +79,7 @@ def local_image(local_host: LocalHost, tmp_path_factory: pytest.TempPathFactory)
     write_workspace(lower / "workspace")
     settle(lower, Owner(local_host.uid, local_host.gid))
     (upper / "workspace").mkdir()
-    (upper / "workspace/layered.txt").write_text("from the upper layer\n")
+    (upper / "workspace/layered.txt").write_bytes(UPPER)
     settle(upper, Owner(local_host.uid, local_host.gid))
     return Image(
         name="fixture",
@@ -80,36 +92,23 @@ def local_image(local_host: LocalHost, tmp_path_factory: pytest.TempPathFactory)
     )
 
 
-def write_workspace(workspace: Path) -> None:
-    """Fill the directory that the tests of changes start from."""
-    files = {
-        "plain.txt": b"plain\n",
-        "script.sh": b"#!/bin/sh\necho ran\n",
-        "binary.dat": bytes(range(256)),
-        "layered.txt": b"from the lower layer\n",
-        "tree/one.txt": b"one\n",
-        "tree/deep/two.txt": b"two\n",
-        "tree/.git/config": b"[core]\n",
-    }
-    for name, data in files.items():
-        path = workspace / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    (workspace / "link").symlink_to("plain.txt")
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def local(local_host: LocalHost, local_image: Image) -> Provider:
     @asynccontextmanager
     async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-        async with open_local(local_host, local_image, spec) as sandbox:
+        image = local_host.snapshots.find(spec.image) or local_image
+        async with open_local(local_host, image, spec) as sandbox:
             yield sandbox
+
+    @asynccontextmanager
+    async def session() -> AsyncIterator[OpenSandbox]:
+        yield open_
 
     def kill(sandbox: Sandbox) -> None:
         assert isinstance(sandbox, LocalSandbox)
         os.kill(sandbox.pid, 9)
 
-    return Provider("local", open_, kill)
+    return Provider("local", open_, kill, session)
 
 
 @pytest.fixture(scope="session")
@@ -117,7 +116,7 @@ def docker_roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """Where the docker provider's images are: the suite's, and the same fixture as a recipe."""
     recipe = tmp_path_factory.mktemp("sandboxes") / "fixture"
     write_workspace(recipe / "lower")
-    (recipe / "layered.txt").write_text("from the upper layer\n")
+    (recipe / "layered.txt").write_bytes(UPPER)
     (recipe / "Dockerfile").write_text(
         "FROM debian\nCOPY lower /workspace\nCOPY layered.txt /workspace/\n"
     )
@@ -134,12 +133,17 @@ def docker_roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     return roots
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def docker(docker_roots: tuple[Path, ...]) -> Provider:
     @asynccontextmanager
-    async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+    async def session() -> AsyncIterator[OpenSandbox]:
         opening = open_provider("docker", image_roots=docker_roots, cache=default_cache())
-        async with opening as provider, provider.open(spec) as sandbox:
+        async with opening as provider:
+            yield provider.open
+
+    @asynccontextmanager
+    async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        async with session() as open_sandbox, open_sandbox(spec) as sandbox:
             yield sandbox
 
     def kill(sandbox: Sandbox) -> None:
@@ -147,19 +151,30 @@ def docker(docker_roots: tuple[Path, ...]) -> Provider:
         with contextlib.closing(DockerClient.from_env()) as client:
             client.api.kill(sandbox.name)
 
-    return Provider("docker", open_, kill)
+    return Provider("docker", open_, kill, session)
 
 
-@pytest.fixture(
-    params=[
-        pytest.param("local", marks=pytest.mark.local),
-        pytest.param("docker", marks=pytest.mark.docker),
-    ]
-)
+BOTH = [
+    pytest.param("local", marks=pytest.mark.local),
+    pytest.param("docker", marks=pytest.mark.docker),
+]
+
+
+@pytest.fixture(params=BOTH)
 def provider(request: pytest.FixtureRequest) -> Provider:
     """Each provider in turn; its fixture has its name."""
     found: Provider = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """Each provider in turn, opened once for all tests of a module."""
+    found: Provider = request.getfixturevalue(request.param)
+    with asyncio.Runner() as runner:
+        session = found.session()
+        yield Opened(found.name, runner, runner.run(session.__aenter__()))
+        runner.run(session.__aexit__(None, None, None))
 
 
 @pytest.fixture
