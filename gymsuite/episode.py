@@ -3,11 +3,10 @@
 import copy
 import random
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
-    contextmanager,
     nullcontext,
     suppress,
 )
@@ -15,18 +14,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+from gymsuite import hooks
 from gymsuite.deadline import Deadline
 from gymsuite.environment import Environment
 from gymsuite.errors import (
     DeadlineError,
     DefinitionError,
-    GymsuiteError,
-    ModelError,
-    PathRefused,
     SandboxDead,
-    Truncated,
     UsageError,
-    describe,
 )
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.lazy import lazy_sandbox
@@ -237,11 +232,7 @@ class Episode:
                         reply = await self.environment.toolbox.call(call, context)
                         messages.append(reply)
                     return tuple(messages), context.submitted
-                if self.environment.respond is None:
-                    return (), True
-                with self._authors("respond"):
-                    said = await self.environment.respond(context, action)
-                    said = None if said is None else _messages(said)
+                said = await hooks.respond(self.environment, context, action)
                 return (said or (), said is None or context.submitted)
         except TimeoutError:
             messages += [
@@ -289,10 +280,9 @@ class Episode:
         deadline = Deadline(seconds)
         try:
             async with deadline:
-                submission = await self._collected(context.task)
-                submission = submission.model_copy(
-                    update={"state": {**submission.state, **await self._left(context)}}
-                )
+                submission = await hooks.collect(self.environment, context.task, self._sandbox)
+                left = await hooks.left(self.environment, context.state)
+                submission = submission.model_copy(update={"state": {**submission.state, **left}})
                 if self._sandbox.opened is not None:
                     self._stats = await self._sandbox.stats()
         except TimeoutError as error:
@@ -304,35 +294,12 @@ class Episode:
         answer = submission.answer or context.answer or text
         return submission.model_copy(update={"answer": answer})
 
-    async def _left(self, context: Context) -> dict[str, Any]:
-        """What the environment's own state has to say to the verifier."""
-        left: dict[str, Any] = {}
-        with self._authors("left"):
-            for value in context.state.values():
-                if isinstance(value, Stateful):
-                    left |= await value.left()
-        return left
-
     async def _close(self) -> None:
         """Let go of the environment's state and of the sandbox."""
         for value in self._context.state.values() if self._context else ():
             if isinstance(value, Stateful):
                 self._stack.callback(value.close)
         await self._stack.aclose()
-
-    async def _collected(self, task: Task) -> Submission:
-        """What the environment collects; what an agent made unreadable was not handed in."""
-        collect = self.environment.collect
-        if collect is None:
-            return Submission()
-        try:
-            with self._authors("collect"):
-                submission = await collect(task, self._sandbox)
-                if not isinstance(submission, Submission):
-                    raise TypeError(f"it returned {type(submission).__name__}, not a Submission")
-                return submission
-        except PathRefused as refusal:
-            return Submission(state={"refused": str(refusal)})
 
     async def _open_prepared(self) -> Sandbox:
         context = self._context
@@ -360,29 +327,8 @@ class Episode:
     async def _opened(self, spec: SandboxSpec, task: Task) -> Sandbox:
         sandbox = await self._stack.enter_async_context(self._open_sandbox(spec))
         if self._image is None:
-            await self._prepare(task, sandbox)
+            await hooks.prepare(self.environment, task, sandbox)
         return sandbox
-
-    async def _prepare(self, task: Task, sandbox: Sandbox) -> None:
-        for path, content in task.files.items():
-            await sandbox.write(path, content.encode())
-        if self.environment.prepare is not None:
-            with self._authors("prepare"):
-                await self.environment.prepare(task, sandbox)
-
-    @contextmanager
-    def _authors(self, part: str) -> Iterator[None]:
-        """Name the author of what an environment's own function raises by accident."""
-        try:
-            yield
-        except Truncated as error:  # a limit of a model that is not the agent's
-            raise ModelError(f"{part}() of {self.environment.id}: {error}") from error
-        except GymsuiteError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise DefinitionError(
-                f"{part}() of {self.environment.id} raised {describe(error)}"
-            ) from error
 
     def _spec(self, task: Task) -> SandboxSpec:
         spec = task.sandbox or self.environment.sandbox
@@ -402,9 +348,3 @@ class Episode:
             finally:
                 with suppress(SandboxDead):  # it has no meter; its user reports the death
                     self._verifier_cpu_seconds += (await sandbox.stats()).cpu_seconds
-
-
-def _messages(said: object) -> tuple[Message, ...]:
-    if isinstance(said, tuple | list) and all(isinstance(part, Message) for part in said):
-        return tuple(said)
-    raise TypeError(f"it returned {said!r:.80}, not a tuple of Message")
