@@ -6,6 +6,9 @@ from pathlib import Path
 
 from gymsuite.sandbox.reaper import held
 
+_STAYING = {"gymsuite-keeper", "gymsuite-spare"}
+"""What holds the sandboxes of a process, and waits to become the next of them, ends with it."""
+
 
 async def traces(cache: Path, provider: str) -> set[str]:
     """Everything of that kind that is there now, each in words."""
@@ -18,7 +21,7 @@ def _on_this_machine(cache: Path) -> set[str]:
     own = [str(path) for path in live.glob(f"{os.getpid()}-*")] if live.is_dir() else []
     mounts = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
     return (
-        {f"process {number} ({name})" for number, name in _descendants()}
+        {f"process {number} ({name})" for number, name in _descendants() if name not in _STAYING}
         | {f"mount {mount}" for mount in mounts if Path(mount).is_relative_to(live)}
         | {f"directory {path}" for path in own}
     )

@@ -126,6 +126,7 @@ _Noreturn void keep(int argc, char **argv) {
     raise_limits();
     umask(022);
     signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_NAME, "gymsuite-keeper");
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     watch_all(&keeper, (pid_t)strtoul(argv[0], NULL, 10));
     keeper.spaces = spaces_make();

@@ -166,6 +166,7 @@ _Noreturn void stage_act(struct actor actor) {
     int error = groups_join(actor.groups, actor.number) ? 0 : errno;
     /* Its keeper may have died before the signal for that was asked for; then this socket is closed. */
     if (message_receive(actor.socket, &message) != MESSAGE || message.fd_count != 2) _exit(70);
+    prctl(PR_SET_NAME, "gymsuite-start");
     if (dup2(message.fds[0], 0) < 0 || dup2(message.fds[0], 1) < 0 || dup2(message.fds[1], 2) < 0) _exit(70);
     errno = error;
     if (error) give_up("cannot join", "a cgroup");
