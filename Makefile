@@ -31,7 +31,7 @@ format: $(VENV)/.installed-dev
 
 benchmarks: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/core.py
-	$(BIN)/python benchmarks/sandbox.py
+	$(BIN)/python benchmarks/sandboxes.py
 
 clean:
 	rm -rf $(VENV) $(VENV_TRL) dist build gymsuite/sandbox/bin
