@@ -150,6 +150,20 @@ def test_tests_that_a_patch_brings_are_undone(exported: Exported) -> None:
     assert (found.ending, found.undone) == (Ending.RESOLVED, ("conftest.py",))
 
 
+def test_what_an_installation_reads_is_installed_again(exported: Exported) -> None:
+    row = exported.rows[0]
+    change = (
+        "diff --git a/setup.py b/setup.py\n--- a/setup.py\n+++ b/setup.py\n"
+        "@@ -0,0 +1 @@\n+# changed\n"
+    )
+    installed = exported.judge(row.patch + change)
+    kept = exported.judge(row.patch)
+    assert [found.ending for found in (installed, kept)] == [Ending.RESOLVED] * 2
+    assert b"nothing to do" in kept.log
+    assert b"nothing to do" not in installed.log
+    assert b"Successfully installed toolz" in installed.log
+
+
 def test_upstreams_own_verdict_can_be_had_with_its_faults(exported: Exported) -> None:
     """A conftest that passes everything is resolved there, and not here."""
     hook = [
