@@ -1,0 +1,225 @@
+"""The tools that only look. What they show is noted, so that a decision can be proven informed."""
+
+from datetime import date
+from typing import Any, Literal
+
+from gymsuite.tools import ToolError
+from gymsuite.worlds.state import State
+from gymsuite.worlds.text import Identifier
+
+from . import agenda, zones
+
+MOST_RESULTS = 20
+Folder = Literal["inbox", "archive", "sent", "trash"]
+_LAST_YEAR = 2100
+
+
+def need(state: State, table: str, key: str) -> dict[str, Any]:
+    """The row, or an error that says what was missing."""
+    row = state.row(table, key)
+    if row is None:
+        raise ToolError(f"there is no {key!r} among the {table}; look the id up first")
+    return row
+
+
+def owner_zone(state: State) -> str:
+    """The zone of the person whose office it is."""
+    return str(need(state, "contacts", state.get("owner"))["zone"])
+
+
+def a_day(text: str) -> date:
+    """The day that a text such as 2031-05-04 means."""
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        raise ToolError(f"{text.strip()[:40]!r} is no day; write it as 2031-05-04") from None
+    if not zones.midnight(date(1971, 1, 1)) < zones.midnight(day) or day.year > _LAST_YEAR:
+        raise ToolError(f"{day} is too far from today")
+    return day
+
+
+def an_instant(day: str, start: str, zone: str) -> int:
+    """The instant that a day, a time such as 09:30 and a zone mean."""
+    of = a_zone(zone)
+    try:
+        minute = zones.minutes(start.strip())
+    except ValueError:
+        minute = -1
+    if not 0 <= minute < zones.MINUTES_A_DAY:
+        raise ToolError(f"{start.strip()[:40]!r} is no time of day; write it as 09:30")
+    instant = zones.at(of, a_day(day), minute)
+    if instant is None:
+        raise ToolError(f"the clocks of {of} skip {start.strip()} on {day.strip()}")
+    return instant
+
+
+def a_zone(text: str) -> str:
+    """The zone of this name, in any case."""
+    wanted = text.strip().casefold()
+    found = [name for name in zones.ZONES if name.casefold() == wanted]
+    if not found:
+        raise ToolError(f"no zone {text.strip()[:40]!r}; there are: {', '.join(zones.ZONES)}")
+    return found[0]
+
+
+def when(zone: str, instant: int) -> str:
+    """An instant by the clocks of a zone."""
+    day, minute = zones.clock(zone, instant)
+    return f"{day.isoformat()} {zones.hhmm(minute)}"
+
+
+def _show(state: State, table: str, row: dict[str, Any]) -> dict[str, Any]:
+    state.mark_read(table, row["id"])
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _search(state: State, table: str, column: str, words: str) -> list[dict[str, Any]]:
+    wanted = words.casefold().split()
+    return [
+        row
+        for row in state.find(table, {})
+        if all(word in str(row[column]).casefold() for word in wanted)
+    ]
+
+
+def _brief(rows: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in ("id", *names)} for row in rows[:MOST_RESULTS]]
+
+
+def list_mails(state: State, folder: Folder) -> object:
+    """List the mails of a folder without their text."""
+    rows = state.find("mails", {"folder": folder})
+    return {"mails": _brief(rows, "sender", "subject", "label"), "found": len(rows)}
+
+
+def search_mails(state: State, words: str) -> object:
+    """Find mails whose subject has all of these words."""
+    rows = _search(state, "mails", "subject", words)
+    return {"mails": _brief(rows, "folder", "sender", "subject", "label"), "found": len(rows)}
+
+
+def read_mail(state: State, mail_id: Identifier) -> object:
+    """Show a mail with its text."""
+    return _show(state, "mails", need(state, "mails", mail_id))
+
+
+def search_contacts(state: State, words: str) -> object:
+    """Find contacts whose name has all of these words."""
+    rows = _search(state, "contacts", "name", words)
+    return {"contacts": _brief(rows, "name", "firm"), "found": len(rows)}
+
+
+def get_contact(state: State, contact_id: Identifier) -> object:
+    """Show a contact: address, firm, phone and time zone."""
+    return _show(state, "contacts", need(state, "contacts", contact_id))
+
+
+def free_busy(state: State, contact_id: Identifier, day: str) -> object:
+    """Show when somebody is busy on a day of your employer; times are in your employer's zone."""
+    zone = owner_zone(state)
+    contact = need(state, "contacts", contact_id)
+    begin, end = agenda.day_of(zone, a_day(day))
+    state.mark_read("calendars", contact_id)
+    spans = agenda.busy(state, contact_id, begin, end)
+    return {
+        "contact_zone": contact["zone"],
+        "times_in": zone,
+        "busy": [{"from": when(zone, s.start), "until": when(zone, s.end)} for s in spans],
+    }
+
+
+def list_events(state: State, day: str) -> object:
+    """List your employer's meetings on a day; times are in your employer's zone."""
+    owner, zone = state.get("owner"), owner_zone(state)
+    begin, end = agenda.day_of(zone, a_day(day))
+    state.mark_read("calendars", owner)
+    return {
+        "times_in": zone,
+        "meetings": [
+            {
+                "id": span.meeting,
+                "title": span.title,
+                "from": when(zone, span.start),
+                "until": when(zone, span.end),
+            }
+            for span in agenda.busy(state, owner, begin, end)
+        ],
+    }
+
+
+def search_events(state: State, words: str) -> object:
+    """Find single meetings and series whose title has all of these words."""
+    events, series = (_search(state, table, "title", words) for table in ("events", "series"))
+    return {
+        "events": _brief(events, "title"),
+        "series": _brief(series, "title"),
+        "found": len(events) + len(series),
+    }
+
+
+def get_event(state: State, meeting_id: Identifier) -> object:
+    """Show a single meeting (EVT-...) or a series (SER-...) with who organizes and attends it."""
+    zone = owner_zone(state)
+    people = [need(state, "contacts", key) for key in agenda.attendees(state, meeting_id)]
+    who = [{"id": row["id"], "name": row["name"], "zone": row["zone"]} for row in people]
+    if event := state.row("events", meeting_id):
+        start = when(zone, zones.unstamp(event["starts_at"]))
+        return {**_show(state, "events", event), f"start in {zone}": start, "attendees": who}
+    series = need(state, "series", meeting_id)
+    days = [day for day, _ in agenda.occurrences(series)]
+    changed = _brief(
+        state.find("occurrences", {"series_id": meeting_id}), "on_day", "status", "starts_at"
+    )
+    return {**_show(state, "series", series), "days": days, "changed": changed, "attendees": who}
+
+
+def convert_time(state: State, day: str, time: str, from_zone: str, to_zone: str) -> object:  # noqa: ARG001 - a tool takes the state
+    """Say what the clocks of one zone show at a time of another, summer time included."""
+    return {"time": when(a_zone(to_zone), an_instant(day, time, from_zone))}
+
+
+def search_tasks(state: State, words: str) -> object:
+    """Find tasks whose title has all of these words."""
+    rows = _search(state, "tasks", "title", words)
+    return {"tasks": _brief(rows, "title", "due_on", "status"), "found": len(rows)}
+
+
+def get_task(state: State, task_id: Identifier) -> object:
+    """Show a task."""
+    return _show(state, "tasks", need(state, "tasks", task_id))
+
+
+def search_accounts(state: State, words: str) -> object:
+    """Find the accounts of customers whose name has all of these words."""
+    rows = _search(state, "accounts", "name", words)
+    return {"accounts": _brief(rows, "name"), "found": len(rows)}
+
+
+def get_account(state: State, account_id: Identifier) -> object:
+    """Show a customer's account with its deals and activities."""
+    account = _show(state, "accounts", need(state, "accounts", account_id))
+    mine = {"account_id": account_id}
+    activities = state.find("activities", mine)
+    return {
+        **account,
+        "deals": _brief(state.find("deals", mine), "title", "stage"),
+        "activities": _brief(activities, "kind", "note"),
+    }
+
+
+def search_deals(state: State, words: str) -> object:
+    """Find deals whose title has all of these words."""
+    rows = _search(state, "deals", "title", words)
+    return {"deals": _brief(rows, "title", "account_id", "stage"), "found": len(rows)}
+
+
+def get_deal(state: State, deal_id: Identifier) -> object:
+    """Show a deal: its account, stage, amount and seller."""
+    return _show(state, "deals", need(state, "deals", deal_id))
+
+
+LOOKUPS = (
+    list_mails, search_mails, read_mail, search_contacts, get_contact, free_busy, list_events,
+    search_events, get_event, convert_time, search_tasks, get_task, search_accounts, get_account,
+    search_deals, get_deal,
+)  # fmt: skip
