@@ -88,7 +88,7 @@ class LocalHost:
         )  # fmt: skip
         try:
             complaint = ""
-            layer = host.make_directory() / "upper"
+            layer = host.make_layer(cache)
             # A flat namespace takes a write to /proc/sys, read-only in many containers.
             lesser = (replace(host, users=False), replace(host, users=False, flat=False))
             for candidate in (host, *lesser) if drops else lesser:
@@ -115,11 +115,20 @@ class LocalHost:
         """Make a directory for a build, with the upper and work directories of its overlay."""
         directory = self.scratches.fresh()
         for path in (directory, directory / "upper", directory / "work"):
-            path.mkdir(exist_ok=True)
-            path.chmod(0o755)
-            if self.drops:
-                os.chown(path, self.uid, self.gid)
+            self._give(path)
         return directory
+
+    def make_layer(self, cache: Path) -> Path:
+        """Make an empty layer for trials, once for a cache: it stays, so a kill leaves no other."""
+        layer = cache.absolute() / "trial"
+        self._give(layer)
+        return layer
+
+    def _give(self, path: Path) -> None:
+        path.mkdir(exist_ok=True)
+        path.chmod(0o755)
+        if self.drops:
+            os.chown(path, self.uid, self.gid)
 
     def run(self, stage: Stage, mounts: Mounts, wish: Wish) -> list[str]:
         """Write the words that make bubblewrap of a sandbox's first process."""

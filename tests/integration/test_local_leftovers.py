@@ -203,7 +203,15 @@ def test_an_owner_that_is_killed_leaves_nothing_whoever_holds_its_descriptors(
     os.kill(heir, signal.SIGKILL)
     assert_gone({heir})
     assert_cgroups_gone(owner.pid)
-    assert list((tmp_path / "live").iterdir()) == []
+    assert not (tmp_path / "live").exists()
+
+
+def test_finding_out_what_a_machine_offers_makes_no_directory_that_a_kill_could_leave(
+    tmp_path: Path,
+) -> None:
+    for _ in range(2):
+        LocalHost.probe(tmp_path).close()
+        assert [path.name for path in tmp_path.iterdir()] == ["trial"]
 
 
 def test_the_directory_of_a_builder_that_was_killed_goes_when_the_next_one_starts(
