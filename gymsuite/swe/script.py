@@ -20,6 +20,11 @@ INSTALL = (
 _PATHS = re.compile(
     r"^(?:---|\+\+\+|rename from|rename to) (?:[ab]/)?(?P<path>[^\t\r\n]+)", re.MULTILINE
 )
+_ACTIVATE = "/opt/miniconda3/bin/activate"
+_BEGIN = (
+    "#!/bin/bash",
+    f"[ ! -f {_ACTIVATE} ] || {{ source {_ACTIVATE}; conda activate testbed; }}",
+)
 _INSTALL = "python -m pip install --no-index --no-deps --no-build-isolation -e ."
 
 
@@ -30,7 +35,7 @@ def of(row: Row, *, strict: bool) -> str:
     """
     if not row.eval_script:
         commands = (*row.rebuild_commands, *row.test_commands)
-        return "\n".join(["#!/bin/bash", f"cd {shlex.quote(row.workdir)}", *commands, ""])
+        return "\n".join([*_BEGIN, f"cd {shlex.quote(row.workdir)}", *commands, ""])
     return _with_exit_code(row.eval_script) if strict else row.eval_script
 
 
@@ -57,7 +62,7 @@ def is_of_install(path: str) -> bool:
 
 async def rebuild(sandbox: Sandbox, row: Row, seconds: float) -> None:
     """Install the checkout again, from what is there."""
-    command = f"source /opt/miniconda3/bin/activate; conda activate testbed; {_INSTALL}"
+    command = f"source {_ACTIVATE}; conda activate testbed; {_INSTALL}"
     done = await sandbox.exec(["/bin/bash", "-c", command], cwd=row.workdir, timeout=seconds)
     if done.timed_out:
         raise VerifierError(f"{row.instance_id}: installing it again took over {seconds:g} seconds")
