@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from gymsuite.search import Corpus, Library, read_documents
-from gymsuite.serve.retrieval import open_server, retrieval_app
+from gymsuite.serve.listening import open_server
+from gymsuite.serve.retrieval import retrieval_app
 
 
 async def serve(corpus: Path, folder: Path) -> None:

@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "bench": "gymsuite.cli.benching:bench",
     "models": "gymsuite.cli.models:app",
     "search": "gymsuite.cli.searching:app",
+    "mcp": "gymsuite.cli.mcp:app",
     "demo": "gymsuite.cli.demo:demo",
 }
 """Imported when it is called, so that `gymsuite list` does not wait for an HTTP client."""

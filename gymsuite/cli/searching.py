@@ -89,7 +89,8 @@ def serve(
     cache: CacheOption = None,
 ) -> None:
     """Serve the documents to trainers: POST /retrieve in every dialect, /search, /open, /find."""
-    from gymsuite.serve.retrieval import open_server, retrieval_app  # noqa: PLC0415 - an extra
+    from gymsuite.serve.listening import open_server  # noqa: PLC0415 - an extra
+    from gymsuite.serve.retrieval import retrieval_app  # noqa: PLC0415 - an extra
 
     async def listen() -> None:
         found = await _open(folder, cache)

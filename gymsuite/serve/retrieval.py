@@ -6,22 +6,17 @@ JSON, or in MessagePack, which is answered in MessagePack. Without scores docume
 One `query` in MessagePack gets its hits without the list around them.
 """
 
-import asyncio
 import json
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]  # it has no types
-import uvicorn
 from pydantic import Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gymsuite.errors import UsageError
 from gymsuite.search.documents import Document
 from gymsuite.search.excerpts import finds, page_of, snippet, words_of
 from gymsuite.search.retriever import Hit, Retriever
@@ -32,9 +27,6 @@ MOST_QUERIES = 512
 MOST_RESULTS = 100
 MOST_CONTENT_CHARACTERS = 8000
 _DEFAULT_RESULTS = 3
-_BACKLOG = 2048
-_KEEP_ALIVE_SECONDS = 60
-_POLL_SECONDS = 0.01
 _JSON, _MSGPACK = "application/json", "application/msgpack"
 
 
@@ -117,36 +109,6 @@ def retrieval_app(retriever: Retriever) -> Starlette:
             Route("/health", health),
         ]
     )
-
-
-@asynccontextmanager
-async def open_server(
-    app: Starlette, *, host: str = "127.0.0.1", port: int = 0
-) -> AsyncIterator[str]:
-    """Serve until the block ends, and yield the address; port 0 is any free one.
-
-    Raises `UsageError` where the address cannot be had.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, port))
-        except OSError as error:
-            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", backlog=_BACKLOG,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=1,
-        )  # fmt: skip
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            while not server.started and not serving.done():  # noqa: ASYNC110 - it has no event
-                await asyncio.sleep(_POLL_SECONDS)
-            yield f"http://{host}:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            await serving
 
 
 _Handler = Callable[[Mapping[str, Any], bool], Awaitable[Mapping[str, Any]]]

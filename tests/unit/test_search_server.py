@@ -13,7 +13,8 @@ import pytest
 
 from gymsuite.errors import UsageError
 from gymsuite.search import Corpus, Document, Hit, Library, Retriever
-from gymsuite.serve.retrieval import open_server, retrieval_app
+from gymsuite.serve.listening import open_server
+from gymsuite.serve.retrieval import retrieval_app
 
 DOCS = [
     Document(id="heron", title="The Heron", text="The grey heron nests by the weir."),

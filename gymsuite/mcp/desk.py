@@ -1,0 +1,144 @@
+"""The episodes that are on offer: each begins, is played by a visitor, ends, and is recorded."""
+
+import asyncio
+import difflib
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from gymsuite.environment import Environment
+from gymsuite.errors import UsageError
+from gymsuite.mcp.visitor import Visitor
+from gymsuite.rollout import rollout
+from gymsuite.sandbox.protocol import OpenSandbox
+from gymsuite.types import Rollout, Task
+
+Keep = Callable[[str, Rollout], None]
+"""Takes an episode's id and its record, when it has ended."""
+
+_MOST_ENDED = 10_000
+
+
+class FullError(UsageError):
+    """As many episodes are open as may be."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What is served: tasks in turn, and again with the next seed when all had theirs."""
+
+    environment: Environment
+    tasks: Sequence[Task]
+    open_sandbox: OpenSandbox
+    seed: int = 0
+    max_episodes: int = 64
+    idle_seconds: float = 1800.0
+
+
+@dataclass
+class Sitting:
+    """One episode: who plays it, and in the end its record."""
+
+    id: str
+    task: Task
+    seed: int
+    visitor: Visitor
+    record: Rollout | None = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Desk:
+    """Begins episodes and remembers them. Leaving the block ends them, scored if it is in order."""
+
+    def __init__(self, offer: Offer, keep: Keep) -> None:
+        self.offer = offer
+        self._keep = keep
+        self._begun = 0
+        self._sittings: dict[str, Sitting] = {}
+        self._playing: dict[str, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        playing = list(self._playing.values())
+        for sitting in self._sittings.values():
+            sitting.visitor.leave("server_stopped")
+        if error is not None:
+            for task in playing:
+                task.cancel()
+        await asyncio.gather(*playing, return_exceptions=True)
+
+    @property
+    def sittings(self) -> tuple[Sitting, ...]:
+        """All that are remembered, in the order in which they began."""
+        return tuple(self._sittings.values())
+
+    def find(self, name: str) -> Sitting | None:
+        """The episode of that id."""
+        return self._sittings.get(name)
+
+    def begin(self, task: str | None = None, seed: int | None = None) -> Sitting:
+        """Begin an episode; what is not given follows from how many began before.
+
+        Raises `FullError` where too many are open, and `UsageError` for an unknown task.
+        """
+        if len(self._playing) >= self.offer.max_episodes:
+            raise FullError(f"{len(self._playing)} episodes are open, as many as may be")
+        tasks = self.offer.tasks
+        chosen = tasks[self._begun % len(tasks)] if task is None else _find(tasks, task)
+        if seed is None:
+            seed = self.offer.seed + self._begun // len(tasks)
+        self._begun += 1
+        name = secrets.token_hex(16)
+        sitting = Sitting(name, chosen, seed, Visitor(self.offer.idle_seconds))
+        self._sittings[name] = sitting
+        self._playing[name] = asyncio.create_task(self._play(sitting))
+        self._forget()
+        return sitting
+
+    async def withdraw(self, sitting: Sitting) -> None:
+        """Take an episode back that nobody came to play: it ends without a record."""
+        playing = self._playing.get(sitting.id)
+        if playing is not None:
+            playing.cancel()
+            await asyncio.wait((playing,))
+        self._sittings.pop(sitting.id, None)
+
+    async def _play(self, sitting: Sitting) -> None:
+        try:
+            sitting.record = await rollout(
+                self.offer.environment,
+                sitting.task,
+                lambda _: sitting.visitor,
+                self.offer.open_sandbox,
+                seed=sitting.seed,
+                agent_name=f"mcp/{sitting.id}",
+            )
+            self._keep(sitting.id, sitting.record)
+        finally:
+            del self._playing[sitting.id]
+            sitting.visitor.conclude(sitting.record)
+            sitting.over.set()
+
+    def _forget(self) -> None:
+        """Drop the oldest that ended, so that a server that runs for weeks does not grow."""
+        ended = [name for name in self._sittings if name not in self._playing]
+        for name in ended[: max(0, len(ended) - _MOST_ENDED)]:
+            del self._sittings[name]
+
+
+def _find(tasks: Sequence[Task], wanted: str) -> Task:
+    for task in tasks:
+        if task.id == wanted:
+            return task
+    near = difflib.get_close_matches(wanted, [task.id for task in tasks], n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise UsageError(f"no task {wanted!r} is on offer{hint}")
