@@ -60,8 +60,7 @@ def free_titles(split: str, universe: int) -> tuple[str, ...]:
 @lru_cache(maxsize=4 * UNIVERSES)
 def _titles(split: str, universe: int) -> tuple[str, ...]:
     draws = Draws("office-v1", "titles", split, universe)
-    topics, firms = share(split, names.TOPICS), share(split, names.FIRMS)
-    ways = product(firms, topics, names.EVENTS)
+    ways = product(share(split, names.TOPICS), names.EVENTS, map(str, range(10, 100)))
     return tuple(draws.sample([" ".join(way) for way in ways], 140))
 
 

@@ -29,19 +29,11 @@ FIRMS = _words(
 )
 KINDS = _words("Labs Works Partners Systems Foods Energy Shipping Media")
 TOPICS = _words(
-    "budget roadmap audit launch hiring pricing onboarding renewal branding logistics security "
-    "training research forecast quality staffing migration packaging compliance outreach "
-    "procurement warranty telemetry travel"
+    "Budget Roadmap Audit Launch Hiring Pricing Onboarding Renewal Branding Logistics Security "
+    "Training Research Forecast Quality Staffing Migration Packaging Compliance Outreach "
+    "Procurement Warranty Telemetry Travel"
 )
-EVENTS = _words("review workshop planning briefing sync retrospective check-in discussion")
-CHORES = _words(
-    "Draft Check Update Print Collect Review Prepare Translate Summarise Verify Archive Order "
-    "Compare Revise Finish Distribute"
-)
-THINGS = (
-    "slides", "contract", "invoice list", "agenda", "press kit", "floor plan", "price sheet",
-    "handbook",
-)  # fmt: skip
+EVENTS = _words("review workshop planning briefing sync debrief check-in talk")
 STRANGE = _words(
     "quick-desk.test fastbox.test securemail.test helpline.test dropzone.test openpost.test "
     "rapid-it.test sendhub.test"
