@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import sandboxes_ours as ours
 from docker.errors import DockerException
 from sandboxes_peers import DockerPeer, swerex
-from sandboxes_table import Row, of_times, print_rows
+from sandboxes_table import Row, of_times, print_head, print_row, print_sum
 
 from gymsuite import OpenSandbox, Registry, SandboxError, open_provider
 from gymsuite.sandbox.admission import Admission
@@ -206,7 +206,13 @@ async def measure(parts: list[str], sizes: Sizes) -> list[Row]:
         local = await _opened("local", stack)
         docker = await _opened("docker", stack)
         places = Places(local, docker, _peer(), sizes)
-        return [row for part in parts for row in await PARTS[part](places)]
+        print_head()
+        rows = []
+        for part in parts:
+            for row in await PARTS[part](places):
+                print_row(row)
+                rows.append(row)
+        return rows
 
 
 async def _opened(name: str, stack: AsyncExitStack) -> OpenSandbox | None:
@@ -247,7 +253,7 @@ def main() -> None:
         f" {platform.python_version()}"
     )
     rows = asyncio.run(measure(given.only or list(PARTS), sizes))
-    print_rows(rows)
+    print_sum(rows)
     if given.out:
         given.out.write_text(json.dumps([row._asdict() for row in rows], indent=1))
 

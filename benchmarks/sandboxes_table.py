@@ -52,14 +52,20 @@ def of_times(what: str, seconds: Sequence[float], **more: Any) -> Row:  # noqa: 
     return Row(what, statistics.median(ordered), p95=p95)._replace(**more)
 
 
-def print_rows(rows: Sequence[Row]) -> None:
-    """Print the table, one line for each row, and the notes below."""
-    print(_line(_HEAD))
-    for row in rows:
-        print(_line(_cells(row)))
-    for row in rows:
-        if row.note:
-            print(f"  {row.what}: {row.note}")
+def print_head() -> None:
+    """Print what the columns are."""
+    print(_line(_HEAD), flush=True)
+
+
+def print_row(row: Row) -> None:
+    """Print one line, and below it what there is to say of it."""
+    print(_line(_cells(row)), flush=True)
+    if row.note:
+        print(f"    {row.note}", flush=True)
+
+
+def print_sum(rows: Sequence[Row]) -> None:
+    """Say how many targets were met."""
     judged = [row.met for row in rows if row.met is not None]
     print(f"{sum(judged)} of {len(judged)} targets met")
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.command_line import gymsuite
 
-_RUN = ["bench", "--levels", "1,2", "--episodes", "5", "--tests", "unittest"]
+_RUN = ["bench", "--levels", "3", "--episodes", "5", "--tests", "unittest"]
 
 
 @pytest.mark.local
@@ -17,9 +17,9 @@ def test_a_run_is_a_table_and_a_report_that_compares_with_itself(tmp_path: Path)
     assert "per core-hour" in done.stdout
     assert "knee" in done.stdout
     report = json.loads((tmp_path / "a.json").read_text())
-    assert [len(level["episodes"]) for level in report["levels"]] == [5, 5]
+    assert [level["concurrency"] for level in report["levels"]] == [3]
     seeds = [one["seed"] for level in report["levels"] for one in level["episodes"]]
-    assert sorted(seeds) == list(range(10))
+    assert sorted(seeds) == list(range(5))
     for level in report["levels"]:
         for one in level["episodes"]:
             assert one["cpu_seconds"] > 0
@@ -46,14 +46,10 @@ def test_docker_plays_the_same_workload(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--levels", "2,1"], "rising"),
-        (["--levels", "0"], "numbers from 1"),
         (["--levels", "1,x"], "numbers from 1"),
         (["--seconds", "1", "--episodes", "1"], "not both"),
-        (["--compare", "a.json"], "two files"),
         (["--compare", "a.json", "b.json"], "cannot read a.json"),
-        (["a.json"], "--compare"),
         (["--out", "none/a.json"], "there is no folder"),
-        (["--provider", "lokal"], "did you mean 'local'?"),
     ],
 )
 def test_what_is_asked_wrongly_is_an_error_that_says_what_is_right(
