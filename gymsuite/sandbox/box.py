@@ -89,7 +89,7 @@ class Box:
 
 def message(*words: str) -> bytes:
     """Write a message of words."""
-    return b"".join(os.fsencode(word) + b"\0" for word in words)
+    return os.fsencode("\0".join((*words, "")))
 
 
 def unsendable(error: OSError) -> SandboxError:
