@@ -157,7 +157,7 @@ async def killing(places: Places) -> list[Row]:
         script = str(Path(__file__).with_name("sandboxes_kills.py"))
         done = await asyncio.to_thread(
             subprocess.run, [sys.executable, script, name, str(count), "1"],
-            check=True, capture_output=True, text=True,
+            check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         left: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
         slowest = left.pop("slowest_ms")

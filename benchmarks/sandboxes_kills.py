@@ -22,6 +22,7 @@ from sandboxes_processes import descendants
 
 from gymsuite import Registry, SandboxSpec
 from gymsuite.sandbox.admission import Admission
+from gymsuite.sandbox.hierarchies import find
 from gymsuite.sandbox.leftovers import reap_all
 from gymsuite.sandbox.owner import start_time
 from gymsuite.sandbox.provider import open_provider
@@ -142,7 +143,7 @@ def _mounts() -> set[str]:
 
 
 def _groups(pid: int) -> list[Path]:
-    return [*Path("/sys/fs/cgroup").glob(f"**/gymsuite-*-{pid}-*")]
+    return [group for parent in find().parents for group in parent.glob(f"gymsuite-*-{pid}-*")]
 
 
 def _wait(done: Callable[[], bool]) -> bool:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from gymsuite.sandbox.hierarchies import find
+
 
 def children() -> dict[int, int]:
     """Every process with its parent."""
@@ -66,13 +68,9 @@ def kernel_bytes(groups: Iterable[Path]) -> int:
 
 def groups_of(pid: int) -> list[Path]:
     """The control groups of the sandboxes that a process keeps, where they count memory."""
-    roots = [Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")]
-    for root in roots:
-        found = [
-            group
-            for group in root.rglob(f"gymsuite-*-{pid}-*/[0-9]*")
-            if (group / "memory.stat").exists()
-        ]
-        if found:
-            return found
-    return []
+    return [
+        group
+        for parent in find().parents
+        for group in parent.glob(f"gymsuite-*-{pid}-*/[0-9]*")
+        if (group / "memory.stat").exists()
+    ]
