@@ -128,7 +128,7 @@ def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[s
     return [
         *(_SEVERAL_USERS if wish.users else _ONE_USER),
         *(("--disable-userns",) if flat and not wish.users else ()),
-        *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+        *("--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if wish.network else ("--unshare-net",)),
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
         *_root(mounts),

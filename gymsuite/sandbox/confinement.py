@@ -17,7 +17,11 @@ _KEPT = ("KILL", "SETGID", "SETPCAP", "SETUID")
 # The Engine's own /dev has no limit of inodes.
 _DEVICES = "rw,exec,dev,nosuid,size=65536,nr_inodes=128,mode=755"
 # What outlives its process would be memory that no kill brings back.
-_SYSCTLS = {"kernel.shm_rmid_forced": "1", "kernel.msgmni": "16"}
+_SYSCTLS = {
+    "kernel.shm_rmid_forced": "1",
+    "kernel.msgmni": "16",
+    "kernel.sem": "250 32000 100 128",
+}
 
 
 def host_config(wish: Wish) -> dict[str, object]:
