@@ -13,7 +13,7 @@ from gymsuite.sandbox.conformance.case import (
     same,
     shell,
 )
-from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
+from gymsuite.sandbox.protocol import ExecResult, OpenSandbox, Sandbox, SandboxStats
 from gymsuite.types import SandboxSpec
 
 GROUP = "limits"
@@ -70,10 +70,21 @@ async def memory_that_runs_out_kills_the_command_and_not_the_sandbox(sandbox: Sa
     same((result.stdout, result.oom), (b"alive\n", False))
 
 
-async def forks_end_at_their_limit_which_is_told(sandbox: Sandbox) -> None:
+async def _forks(sandbox: Sandbox) -> ExecResult:
     result = await python(sandbox, _FORKS)
     expect(result.stderr.startswith(b"BlockingIOError after "), result)
     expect(int(result.stderr.split()[-1]) <= 50, result)
+    return result
+
+
+async def forks_end_at_their_limit(sandbox: Sandbox) -> None:
+    await _forks(sandbox)
+    await sandbox.changes("/workspace")
+    await alive(sandbox)
+
+
+async def forks_that_are_refused_are_told(sandbox: Sandbox) -> None:
+    result = await _forks(sandbox)
     expect(result.pids, result)
     await sandbox.changes("/workspace")
     result = await shell(sandbox, "echo alive")
@@ -121,7 +132,9 @@ CASES: tuple[Case, ...] = (
                 ("memory_bytes",),
                 {"memory_bytes": 128 * _MIB},
             ),
-            (forks_end_at_their_limit_which_is_told, ("pids",), {"pids": 50}),
+            (forks_end_at_their_limit, ("pids",), {"pids": 50}),
+            # Who cannot count the memory of all processes together cannot count these either.
+            (forks_that_are_refused_are_told, ("pids", "memory_bytes"), {"pids": 50}),
             (a_full_disk_is_told_and_can_be_emptied, ("disk_bytes",), {"disk_bytes": 16 * _MIB}),
             (inodes_run_out_as_a_full_disk, ("inodes",), {"inodes": 1000}),
             (

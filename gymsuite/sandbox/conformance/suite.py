@@ -53,15 +53,20 @@ async def run(
             declared = limits.declared(sandbox)
     results = []
     for case in cases:
-        gaps = [need for need in case.needs if not _enforced(need, declared.get(need))]
-        if gaps:
-            reason = f"the description says that it does not limit {', '.join(gaps)}"
-            result = Result(case.group, case.name, Verdict.NOT_ENFORCED, reason)
+        missing = gap(case.needs, declared)
+        if missing:
+            result = Result(case.group, case.name, Verdict.NOT_ENFORCED, missing)
         else:
             result = await check(case, open_sandbox, spec)
         results.append(result)
         report(result)
     return results
+
+
+def gap(needs: Sequence[str], declared: Mapping[str, object]) -> str:
+    """Say which of the limits that are needed a description does not declare, or ""."""
+    missing = [need for need in needs if not _enforced(need, declared.get(need))]
+    return f"the description says that it does not limit {', '.join(missing)}" if missing else ""
 
 
 def _enforced(need: str, limit: object) -> bool:

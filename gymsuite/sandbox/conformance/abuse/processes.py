@@ -1,0 +1,175 @@
+"""Attacks by processes: more of them, in other sessions, with signals, above others."""
+
+import asyncio
+
+from gymsuite.sandbox.conformance.abuse.attack import Answer, Attack, inside, python, shell
+from gymsuite.sandbox.conformance.case import PATIENCE, expect
+from gymsuite.sandbox.protocol import Sandbox
+
+KIND = "processes"
+# Who cannot count the memory of all processes together cannot count refused forks either.
+_PIDS = ("pids", "memory_bytes")
+_SESSIONS = """
+import os, time
+while True:
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            time.sleep(1000)
+    except OSError:
+        time.sleep(0.01)
+"""
+_VFORK = """
+import os, sys
+for _ in range(1000):
+    try:
+        os.posix_spawn("/bin/sleep", ["sleep", "1000"], {})
+    except OSError as error:
+        sys.exit(str(error))
+"""
+_THREADS = """
+import sys, threading, time
+for _ in range(1000):
+    try:
+        threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+    except RuntimeError as error:
+        sys.stderr.write(str(error)); sys.stderr.flush()
+        import os; os._exit(1)
+"""
+_LEAVE_NONE = """
+import os, time
+while True:
+    try:
+        if os.fork() == 0:
+            for stream in (0, 1, 2):
+                os.close(stream)
+            time.sleep(1000)
+    except OSError:
+        break
+"""
+_RISE = """
+import ctypes, os, resource
+libc = ctypes.CDLL(None, use_errno=True)
+def tries(name, call):
+    try:
+        found = call()
+    except (OSError, ValueError):
+        return
+    if found != -1:
+        print("BROKEN", name)
+tries("nice", lambda: os.setpriority(os.PRIO_PROCESS, 0, -10))
+tries("nice of the server", lambda: os.setpriority(os.PRIO_PROCESS, 1, -10))
+for name, policy in (("fifo", 1), ("rr", 2)):
+    tries(name, lambda: os.sched_setscheduler(0, policy, os.sched_param(10)))
+import platform
+ioprio_set = {"x86_64": 251, "aarch64": 30}[platform.machine()]
+tries("ionice", lambda: libc.syscall(ioprio_set, 1, 0, 1 << 13))
+def adjust(process, value):
+    with open(f"/proc/{process}/oom_score_adj", "w") as file:
+        file.write(value)
+tries("oom", lambda: adjust("self", "-1000"))
+tries("oom below the server", lambda: adjust("self", "-1"))
+tries("files", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 22, 1 << 22)))
+"""
+
+
+async def _no_process_is_left_for_the_next(sandbox: Sandbox) -> None:
+    await sandbox.exec(["python3", "-c", _LEAVE_NONE], timeout=PATIENCE)
+    results = [await sandbox.exec("true", timeout=PATIENCE) for _ in range(3)]
+    for result in results:
+        expect(result.pids or result.exit_code == 0, result)
+    expect(any(result.pids for result in results), results)
+
+
+async def _every_signal_to_everyone(sandbox: Sandbox) -> None:
+    script = "for s in $(seq 1 64); do kill -$s {}; done 2>/dev/null; exit 0"
+    for target in ("1", "$PPID", "-1"):
+        result = await sandbox.exec(script.format(target), timeout=1)
+        expect(result.exit_code in (0, 137) or result.timed_out or result.exit_code > 128, result)
+    result = await sandbox.exec("kill -STOP -1; sleep 1000", timeout=0.5)
+    expect(result.timed_out or result.exit_code, result)
+
+
+async def _stops_its_parent_again_and_again(sandbox: Sandbox) -> None:
+    script = "while :; do kill -STOP $PPID; kill -CONT $PPID; done"
+    attack = asyncio.create_task(sandbox.exec(script, timeout=1))
+    beside = await sandbox.exec("echo beside", timeout=PATIENCE)
+    expect(beside.stdout == b"beside\n", beside)
+    expect((await attack).timed_out, "it did not meet its deadline")
+
+
+ATTACKS = (
+    Attack(
+        KIND,
+        "a shell that forks itself without end",
+        "`pids`, `timed_out`; all dead at the deadline",
+        shell(
+            "b() { b | b & }; { b; } & exec sleep 1000",
+            Answer((), ("timed_out", "pids")),
+            timeout=0.7,
+        ),
+        _PIDS,
+    ),
+    Attack(
+        KIND,
+        "forks twice, each time into a session of its own",
+        "`pids`, `timed_out`; all dead at the deadline",
+        python(_SESSIONS, Answer((), ("timed_out", "pids")), timeout=0.7),
+        _PIDS,
+    ),
+    Attack(
+        KIND,
+        "starts processes by vfork",
+        "EAGAIN at the limit; `pids`",
+        python(_VFORK, Answer((1,), ("pids",), b"temporarily unavailable")),
+        _PIDS,
+    ),
+    Attack(
+        KIND,
+        "starts threads without end",
+        "an error at the limit; `pids`",
+        python(_THREADS, Answer((1,), ("pids",), b"can't start new thread")),
+        _PIDS,
+    ),
+    Attack(
+        KIND,
+        "leaves no process for the next command",
+        "the next is answered: it runs, or `pids`",
+        inside(_no_process_is_left_for_the_next),
+        _PIDS,
+    ),
+    Attack(
+        KIND,
+        "sends every signal to the first process, its parent and all others",
+        "the sandbox goes on",
+        inside(_every_signal_to_everyone),
+    ),
+    Attack(
+        KIND,
+        "stops and continues its parent without end",
+        "`timed_out`; its neighbour runs",
+        inside(_stops_its_parent_again_and_again),
+    ),
+    Attack(
+        KIND,
+        "ignores every signal that can be ignored",
+        "`timed_out`",
+        shell(
+            "trap '' 1 2 3 13 14 15; while :; do :; done", Answer((), ("timed_out",)), timeout=0.5
+        ),
+    ),
+    Attack(
+        KIND,
+        "leaves a daemon behind",
+        "it ends before changes are read, or with the sandbox",
+        shell("setsid nohup sleep 4391 > /dev/null 2>&1 &"),
+    ),
+    Attack(
+        KIND,
+        "makes itself more important: nice, real time, ionice, oom_score_adj, more open files",
+        "each refused",
+        python(_RISE),
+    ),
+)
