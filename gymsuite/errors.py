@@ -6,6 +6,7 @@
     * `InfrastructureError`: the world broke. Retried within a budget, never scored.
         * `SandboxError`, with `SandboxDead` for one that was alive, and `PathRefused`
         * `ModelError`
+        * `UserFault`
         * `VerifierError`
         * `DeadlineError`
         * `AgentError`
@@ -69,6 +70,12 @@ class ModelError(InfrastructureError):
     """The model behind an agent, a user or a judge could not be reached, or answered nonsense."""
 
     kind = "model"
+
+
+class UserFault(InfrastructureError):  # noqa: N818 - a fault rather than an error
+    """A simulated user fell out of its role: what the agent made of it says nothing."""
+
+    kind = "user"
 
 
 class VerifierError(InfrastructureError):

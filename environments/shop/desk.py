@@ -13,6 +13,8 @@ from .phrases import VOICES
 from .schema import SCHEMA
 from .writes import WRITES
 
+LEAD = "The customer says: "
+
 
 def begin(hidden: Row) -> State:
     """A task's state at the start of an episode."""
@@ -31,7 +33,7 @@ def tell_customer(state: State, text: str) -> object:
     """Say something to the customer and read the answer; it ends when the customer leaves."""
     script = Script.model_validate_json(state.get("script"))
     answer = hear(state, script, VOICES[script.voice], text)
-    reply = f"The customer says: {answer.text}"
+    reply = f"{LEAD}{answer.text}"
     return Ended(f"{reply}\n[the customer has left]") if answer.leaves else reply
 
 

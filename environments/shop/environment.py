@@ -1,18 +1,23 @@
 """A retail and travel desk: customers with wishes, a policy that decides, and books to keep."""
 
+from collections.abc import Mapping
+from types import SimpleNamespace
+
 from gymsuite import Score, Submission, Task, submit
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.worlds.gold import Gold, Left
+from gymsuite.worlds.llm_user import LlmUser, settings_of, worded_replies, worded_tools
 from gymsuite.worlds.procedural import Procedural
 from gymsuite.worlds.reward import judge
 from gymsuite.worlds.server import in_process, toolset
 from gymsuite.worlds.speech import replies_of
 from gymsuite.worlds.splits import SPLITS
+from gymsuite.worlds.user import Script
 
-from .desk import WORLD, tell_customer
+from .desk import LEAD, WORLD, tell_customer
 from .gate import GATE
 from .schema import SCHEMA
-from .tasks import make
+from .tasks import OPENING, make
 
 system_prompt = (
     "You work at the desk of a shop that also sells flights. Serve the customer by the policy: use "
@@ -30,3 +35,29 @@ async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
     """Judge the rows that changed, the rows that were read and the words that were said."""
     gold = Gold.model_validate(task.hidden["gold"])
     return judge(SCHEMA, gold, Left.model_validate(submission.state))
+
+
+def configure(options: Mapping[str, str]) -> object:
+    """The desk with its scripted customers, or with a model that words what they mean."""
+    model = settings_of(options)
+    parts = {
+        "verify": verify,
+        "tasks": tasks,
+        "tools": tools,
+        "system_prompt": system_prompt,
+        "respond": respond,
+    }
+    if model is not None:
+        settings, key = model
+        user = LlmUser(settings, tell_customer.__name__, LEAD, _script, _opening, key)
+        parts["tools"] = worded_tools(user, tools)
+        parts["respond"] = worded_replies(user, respond)
+    return SimpleNamespace(**parts)
+
+
+def _script(task: Task) -> Script:
+    return Script.model_validate(task.hidden["user"])
+
+
+def _opening(task: Task) -> str:
+    return task.prompt.rpartition(OPENING)[2]

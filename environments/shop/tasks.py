@@ -27,6 +27,9 @@ from .schema import SCHEMA
 
 VERSION = "1"
 LEVELS = 5
+OPENING = "# The customer writes\n\n"
+"""What the customer's first words follow, at the end of a prompt."""
+
 _ATTEMPTS = 8
 
 
@@ -155,5 +158,5 @@ def _prompt(scene: Scene, draft: Draft, who: Row) -> str:
     return (
         f"# Policy\n\n{render(scene.policy)}\n\n# Time\n\nIt is {scene.state.now}. "
         f"This is conversation {mint('CNV', scene.state.get('seed'))}.\n\n"
-        f"# The customer writes\n\n{' '.join((*words, *draft.opening))}"
+        f"{OPENING}{' '.join((*words, *draft.opening))}"
     )
