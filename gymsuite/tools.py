@@ -141,6 +141,29 @@ async def submit(context: Context, answer: str = "") -> str:
 
 
 @dataclass(frozen=True)
+class SchemaTool:
+    """A `Tool` that came with a schema of its own, such as one of a foreign server.
+
+    The schema is what models see; the arguments go to `run` as they are given, and it checks them.
+    """
+
+    schema: ToolSchema
+    run: Callable[[Context, Mapping[str, Any]], Awaitable[str]]
+
+    @property
+    def __name__(self) -> str:
+        return self.schema.name
+
+    async def __call__(self, context: Context, /, **arguments: object) -> str:
+        """See `Tool`."""
+        return await self.run(context, arguments)
+
+
+class _Anything(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+@dataclass(frozen=True)
 class Toolbox:
     """An environment's tools by name, with the schemas that models see."""
 
@@ -155,7 +178,9 @@ class Toolbox:
         if len(arguments) != len(tools):
             raise DefinitionError(f"two tools share a name among {[t.__name__ for t in tools]}")
         schemas = tuple(
-            ToolSchema(
+            tool.schema
+            if isinstance(tool, SchemaTool)
+            else ToolSchema(
                 name=tool.__name__,
                 description=inspect.getdoc(tool) or "",
                 parameters=_schema(arguments[tool.__name__]),
@@ -202,6 +227,8 @@ class Toolbox:
 
 
 def _arguments(tool: Tool) -> type[BaseModel]:
+    if isinstance(tool, SchemaTool):
+        return _Anything
     where = f"tool {getattr(tool, '__name__', tool)!r}"
     if not inspect.iscoroutinefunction(tool):
         raise DefinitionError(f"{where} is not an `async def` function")

@@ -1,6 +1,7 @@
 """`gymsuite mcp`: an environment as an MCP server, and what tools other MCP servers have."""
 
 import importlib.util
+import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,6 +107,38 @@ def serve(
                         await serve_stdio(desk, ears)
 
     run(listen())
+
+
+@app.command()
+def tools(
+    manifest: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An `mcpServers` file, as MCP clients have it.")
+    ],
+    *,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the list here, for `mcp_tools`.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="How long each server may take.")] = 60.0,
+) -> None:
+    """Start the servers on this machine, and list their tools."""
+    _installed()
+
+    async def ask() -> None:
+        from gymsuite.mcp.listing import list_tools  # noqa: PLC0415 - an extra
+        from gymsuite.mcp.manifest import read_manifest  # noqa: PLC0415 - an extra
+        from gymsuite.mcp.places import reach  # noqa: PLC0415 - an extra
+
+        entries = read_manifest(manifest, os.environ)
+        listing = await list_tools(entries, reach, seconds=seconds)
+        text = listing.model_dump_json(indent=2)
+        if out is None:
+            typer.echo(text)
+            return
+        out.write_text(text + "\n", encoding="utf-8")
+        counts = ", ".join(f"{name} {len(found)}" for name, found in listing.servers.items())
+        typer.echo(f"{out}: {counts}")
+
+    run(ask())
 
 
 def _installed() -> None:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import anyio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
@@ -21,8 +21,8 @@ Write = Callable[[bytes], Awaitable[None]]
 class Streams(NamedTuple):
     """What a session of the mcp package runs over."""
 
-    incoming: ObjectReceiveStream[SessionMessage | Exception]
-    outgoing: ObjectSendStream[SessionMessage]
+    incoming: ReadStream[SessionMessage | Exception]
+    outgoing: WriteStream[SessionMessage]
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 import asyncio
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from gymsuite import (
     submit,
 )
 from gymsuite.sampling import sample_action
-from gymsuite.tools import Toolbox
+from gymsuite.tools import SchemaTool, Toolbox
+from gymsuite.types import ToolSchema
 
 from .conftest import FakeSandbox
 
@@ -159,3 +161,32 @@ def test_samples_are_valid_calls_and_depend_on_the_rng_only() -> None:
     for _ in range(50):
         (call,) = sample_action(box.schemas, rng).tool_calls
         box.arguments[call.name].model_validate(dict(call.arguments))
+
+
+def test_a_tool_with_a_schema_of_its_own_gets_its_arguments_as_they_are() -> None:
+    seen: list[Any] = []
+
+    async def run(context: Context, arguments: Mapping[str, Any]) -> str:
+        seen.append(dict(arguments))
+        if "context" not in arguments:
+            raise ToolError("no context")
+        return "ran"
+
+    schema = {"type": "object", "properties": {"from": {"type": "string"}}}
+    tool = SchemaTool(ToolSchema(name="far", description="Far.", parameters=schema), run)
+    toolbox = Toolbox.of((submit, tool))
+    assert toolbox.schemas[1].parameters == schema
+    odd = {"from": 1, "context": 2, "self": 3, "in/out": None, "_x": [1]}
+    for arguments, reply in ((odd, "ran"), ({}, "error: no context")):
+        call = ToolCall(id="1", name="far", arguments=arguments)
+        assert asyncio.run(toolbox.call(call, make_context())).text == reply
+    assert seen == [odd, {}]
+
+
+def test_two_tools_of_one_name_are_refused_whatever_they_are() -> None:
+    async def run(context: Context, arguments: Mapping[str, Any]) -> str:
+        return ""
+
+    tool = SchemaTool(ToolSchema(name="submit", description="", parameters={}), run)
+    with pytest.raises(DefinitionError, match="share a name"):
+        Toolbox.of((submit, tool))
