@@ -12,6 +12,7 @@ from .papers import discount, forward, new_task, win
 from .scene import Scene, crowd, put_event, put_series
 
 _TRIES = 60
+_VARIATIONS = 20
 _LENGTHS = (30, 45, 60, 75, 90)
 
 
@@ -38,7 +39,7 @@ def arrange(scene: Scene, request: str, wanted: str) -> Ask:
 def _people(scene: Scene, wanted: str, count: int) -> list[str]:
     """So many contacts, in the order of their ids."""
     inside, outside = scene.colleagues(), scene.outsiders()
-    if wanted not in ("no_slot", "outside_hours"):
+    if wanted not in ("no_slot", "outside_hours") or scene.draws.chance(60):
         inside, outside = scene.near(inside), scene.near(outside)
     chosen = scene.draws.sample(inside, min(count, len(inside)))
     if wanted == "short_notice" or scene.draws.chance(50):
@@ -196,7 +197,7 @@ _ARRANGERS: Mapping[str, Callable[[Scene, str, str], Ask]] = {
 
 def variation(scene: Scene, ask: Ask, wanted: str) -> Ask:
     """The same wish at another time or by another number, which comes out as wanted."""
-    for _ in range(_TRIES):
+    for _ in range(_VARIATIONS):
         other = _vary(scene, ask)
         decision = decision_on(scene.state, scene.policy, other)
         if other != ask and wanted in (decision.verdict, decision.reason):

@@ -55,12 +55,10 @@ class Scene:
     def near(self, people: list[str]) -> list[str]:
         """Those whose office hours meet the owner's, if there are enough."""
         here = zones.ZONES[self.zone].offset
-        offsets = {key: zones.ZONES[self._zone_of(key)].offset for key in people}
+        rows = self.state.find("contacts", {})
+        offsets = {row["id"]: zones.ZONES[row["zone"]].offset for row in rows}
         found = [key for key in people if abs(offsets[key] - here) <= _FAR_MINUTES]
         return found if len(found) > 2 else people  # noqa: PLR2004 - a meeting's worth of people
-
-    def _zone_of(self, contact: str) -> str:
-        return str(need(self.state, "contacts", contact)["zone"])
 
     def day(self, *, focus: bool = False, low: int = 1, high: int = 40) -> date:
         """A working day of the owner, low to high days ahead: the focus day, or none."""
