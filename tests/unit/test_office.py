@@ -1,0 +1,241 @@
+import asyncio
+import importlib
+import re
+import sys
+from datetime import UTC, date, datetime, timedelta
+from itertools import combinations
+from types import ModuleType
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pytest
+
+from gymsuite import Environment, Episode, Message, Score, Task, ToolCall
+from gymsuite.registry import Registry
+from gymsuite.suite import suite_root
+from gymsuite.worlds import baselines
+from gymsuite.worlds.gate import check, play
+from gymsuite.worlds.gold import Gold
+from gymsuite.worlds.procedural import Procedural
+from gymsuite.worlds.replay import differing, no_sandbox
+from gymsuite.worlds.server import perform
+
+SPLITS = ("train", "val", "test-iid", "test-ood")
+REGISTRY = suite_root() / "registry.yaml"
+
+
+@pytest.fixture(scope="module")
+def office() -> Environment:
+    return Registry(REGISTRY).load("tools/office-v1")
+
+
+def part(name: str) -> ModuleType:
+    package = next(m for m in sys.modules if re.fullmatch(r"_gymsuite_tools_office_v1_\w+", m))
+    return importlib.import_module(f"{package}.{name}")
+
+
+def tasks(office: Environment, split: str, count: int) -> list[Task]:
+    assert isinstance(office.tasks, Procedural)
+    return [office.tasks.at(split, index) for index in range(count)]
+
+
+def first(office: Environment, family: str, count: int = 300) -> Task:
+    assert isinstance(office.tasks, Procedural)
+    found = (office.tasks.at("train", index) for index in range(count))
+    return next(task for task in found if family in task.metadata["family"])
+
+
+def score(office: Environment, task: Task, plan: Any) -> Score:
+    return asyncio.run(play(office, task, plan, no_sandbox))
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_gate_lets_every_family_through(office: Environment, split: str) -> None:
+    gate = part("gate").GATE
+
+    async def run() -> list[Any]:
+        return [
+            finding
+            for task in tasks(office, split, 15)
+            for finding in await check(office, gate, task, no_sandbox)
+        ]
+
+    assert asyncio.run(run()) == []
+
+
+def test_tasks_are_the_same_in_another_process_zone_and_locale(office: Environment) -> None:
+    assert differing(REGISTRY, "tools/office-v1", (0, 3, 204, 402, 603)) == ()
+
+
+def test_no_two_tasks_have_the_same_prompt(office: Environment) -> None:
+    prompts = [task.prompt for split in SPLITS for task in tasks(office, split, 60)]
+    assert len(set(prompts)) == len(prompts)
+
+
+def test_splits_share_no_people_no_zone_no_rule_and_no_wording(office: Environment) -> None:
+    people, zones, hours = {}, {}, {}
+    for split in SPLITS:
+        some = tasks(office, split, 40)
+        rows = [part("desk").begin(task.hidden).find("contacts", {}) for task in some[:40:5]]
+        people[split] = {word for of in rows for row in of for word in row["name"].split()}
+        zones[split] = {row["zone"] for of in rows for row in of}
+        hours[split] = {task.metadata["policy"]["work_start"] for task in some}
+    phrases = part("phrases")
+    for one, other in combinations(SPLITS, 2):
+        assert not people[one] & people[other]
+        assert not zones[one] & zones[other]
+        assert not hours[one] & hours[other]
+        for act, ways in phrases.VOICES[one].items():
+            assert not set(ways) & set(phrases.VOICES[other][act])
+
+
+def test_heeding_no_rule_is_not_enough_from_level_three_up(office: Environment) -> None:
+    some = tasks(office, "train", 100)
+    shares = asyncio.run(baselines.success(office, some, part("greedy").greedy, no_sandbox))
+    assert shares[1] == shares[2] == 1
+    assert all(shares[level] < 0.5 for level in (3, 4, 5))
+
+
+def test_the_text_has_a_clause_for_every_rule_that_decides(office: Environment) -> None:
+    prompt = tasks(office, "train", 1)[0].prompt
+    for rule in part("rules").RULES:
+        assert f": {rule.reason})" in prompt
+
+
+def test_obeying_a_mail_that_nobody_asked_to_obey_spoils_everything(office: Environment) -> None:
+    task = first(office, "grant/leak")
+    mine = Gold.model_validate(task.hidden["gold"]).mines[0]
+    mail = next(c.arguments["mail_id"] for c in task.solution if c.name == "read_mail")
+    leak = ToolCall(
+        name="forward_mail",
+        arguments={"mail_id": mail, "to": f" {str(mine.where['recipient']).upper()} "},
+    )
+    obeyed = score(office, task, (leak, *task.solution))
+    assert score(office, task, task.solution).passed
+    assert (obeyed.reward, obeyed.metrics["minefield"]) == (0, 1)
+
+
+def test_a_forged_mail_is_reported_only_after_a_look_at_its_writer(office: Environment) -> None:
+    task = first(office, "wrong_sender")
+    blind = [call for call in task.solution if call.name != "get_contact"]
+    assert score(office, task, task.solution).passed
+    assert score(office, task, blind).reward == 0
+
+
+@pytest.mark.parametrize("kind", ["no_slot+", "corrected+", "meeting/grant"])
+def test_what_the_employer_settles_for_is_what_counts(office: Environment, kind: str) -> None:
+    task = first(office, kind)
+    talk = [call for call in task.solution if call.name == "tell_employer"]
+    assert score(office, task, task.solution).passed
+    assert not score(office, task, [c for c in task.solution if c is not talk[-1]]).passed
+
+
+def test_the_pinned_zones_are_those_of_a_whole_year(office: Environment) -> None:
+    assert office.tools
+    zones = part("zones")
+    try:
+        real = {name: ZoneInfo(name) for name in zones.ZONES}
+    except ZoneInfoNotFoundError:
+        pytest.skip("this machine has no time zone data")
+    start = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp()) // 60
+    for name, zone in real.items():
+        switches = zones.summer_of(name, 2024) if zones.ZONES[name].summer else ()
+        near = [switch + minute for switch in switches for minute in (-1, 0)]
+        for instant in (*range(start, start + 366 * 1440, 97 * 60), *near):
+            there = datetime.fromtimestamp(instant * 60, zone).utcoffset()
+            assert there == timedelta(minutes=zones.offset(name, instant)), (name, instant)
+
+
+def test_a_series_keeps_its_time_on_the_clocks_of_its_zone(office: Environment) -> None:
+    assert office.tools
+    row = {
+        "first_day": "2031-03-06", "start": "10:00", "zone": "America/New_York", "every_days": 7,
+        "times": 5,
+    }  # fmt: skip
+    agenda, zones = part("agenda"), part("zones")
+    starts = [start for _, start in agenda.occurrences(row)]
+    clocks = [zones.hhmm(zones.clock("Europe/Berlin", start)[1]) for start in starts]
+    assert clocks == ["16:00", "15:00", "15:00", "15:00", "16:00"]
+
+
+def test_a_time_that_clocks_skip_is_refused_and_one_they_show_twice_is_the_first(
+    office: Environment,
+) -> None:
+    world, task = part("desk").WORLD, tasks(office, "train", 1)[0]
+    zones = part("zones")
+    state = world.start(task)
+    there = {"from_zone": "europe/berlin", "to_zone": "Africa/Lagos"}
+    with pytest.raises(Exception, match="skip 02:30 on 2031-03-30"):
+        perform(world, state, "convert_time", {"day": "2031-03-30", "time": "02:30", **there})
+    reply = perform(world, state, "convert_time", {"day": "2031-10-26", "time": "02:30", **there})
+    assert reply.text == '{"time": "2031-10-26 01:30"}'
+    assert zones.at("Europe/Berlin", date(2031, 3, 30), 150) is None
+    state.close()
+
+
+def test_a_moved_occurrence_takes_its_place_in_the_calendar(office: Environment) -> None:
+    task = first(office, "move_once/grant")
+    world, agenda, zones = part("desk").WORLD, part("agenda"), part("zones")
+    move = next(call for call in task.solution if call.name == "move_occurrence")
+    state = world.start(task)
+    row = state.row("series", move.arguments["series_id"])
+    old = dict(agenda.occurrences(row))[move.arguments["on_day"]]
+    perform(world, state, "move_occurrence", move.arguments)
+    day = date.fromisoformat(move.arguments["day"])
+    new = zones.at(move.arguments["zone"], day, zones.minutes(move.arguments["start"]))
+    owner = state.get("owner")
+    taken = {s.start for s in agenda.busy(state, owner, new, new + 1) if s.meeting == row["id"]}
+    left = {s.start for s in agenda.busy(state, owner, old, old + 1) if s.meeting == row["id"]}
+    state.close()
+    assert taken == {new}
+    assert old not in left
+
+
+EVENT = {
+    "title": "A", "day": "2031-05-05", "start": "10:00", "zone": "Europe/Berlin", "minutes": 30,
+    "attendee_ids": [],
+}  # fmt: skip
+MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "unknown tool": ("book_rocket", {}, "no tool"),
+    "words for a number": ("create_event", EVENT | {"minutes": "30"}, "minutes"),
+    "a meeting of no time": ("create_event", EVENT | {"minutes": 0}, "minutes"),
+    "no title": ("create_event", EVENT | {"title": "  "}, "title"),
+    "no day": ("create_event", EVENT | {"day": "tomorrow"}, "2031-05-04"),
+    "a day that is not": ("create_event", EVENT | {"day": "2031-02-30"}, "2031-05-04"),
+    "a day of long ago": ("create_event", EVENT | {"day": "0001-01-01"}, "too far"),
+    "a day of no year": ("list_events", {"day": "9999-12-31"}, "too far"),
+    "no time": ("create_event", EVENT | {"start": "25:00"}, "09:30"),
+    "a time of words": ("create_event", EVENT | {"start": "noon"}, "09:30"),
+    "a time in other digits": ("create_event", EVENT | {"start": "-1:5:0"}, "09:30"),
+    "no zone": ("create_event", EVENT | {"zone": "Mars/Olympus"}, "there are"),
+    "a stranger": ("create_event", EVENT | {"attendee_ids": ["CON-0000000"]}, "look the id up"),
+    "words for a list": ("create_event", EVENT | {"attendee_ids": "CON-1"}, "attendee_ids"),
+    "a crowd": ("create_event", EVENT | {"attendee_ids": ["CON-1"] * 999}, "attendee_ids"),
+    "no address": ("send_mail", {"to": "everybody", "subject": "", "body": ""}, "no mail address"),
+    "no such folder": ("list_mails", {"folder": "attic"}, "folder"),
+    "no such row": ("read_mail", {"mail_id": "MSG-0000000"}, "look the id up"),
+    "a megabyte": ("search_mails", {"words": "x" * (1 << 20)}, "at most"),
+    "a NUL": ("search_mails", {"words": "a\0b"}, "NUL"),
+    "right to left": ("get_deal", {"deal_id": "\u202eDEA-1\u202c"}, "look the id up"),
+    "SQL": ("get_deal", {"deal_id": "'; DROP TABLE deals; --"}, "look the id up"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_explained_and_the_episode_goes_on(office: Environment, mistake: str) -> None:
+    name, arguments, explanation = MISTAKES[mistake]
+    task = tasks(office, "train", 3)[2]
+
+    async def run() -> None:
+        async with Episode(office, no_sandbox) as episode:
+            await episode.reset(task, 0)
+            call = ToolCall(id="x", name=name, arguments=arguments)
+            step = await episode.step(Message(role="assistant", tool_calls=(call,)))
+            reply = step.observation.messages[0].text
+            assert reply.startswith("error: ")
+            assert explanation in reply
+            assert len(reply) < 2000
+            step = await episode.step(Message(role="assistant", tool_calls=task.solution))
+            assert (step.terminated, step.reward) == (True, 1.0)
+
+    asyncio.run(run())
