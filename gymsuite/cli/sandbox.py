@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gymsuite.cli.building import build, import_
+from gymsuite.cli.conforming import check
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
 from gymsuite.errors import UsageError
@@ -21,10 +22,12 @@ from gymsuite.sandbox.leftovers import Leftovers, reap_all
 from gymsuite.sandbox.store import Store
 
 app = typer.Typer(
-    help="Build, import and list images; remove what killed processes left.", no_args_is_help=True
+    help="Build, import and list images; check providers; remove what killed processes left.",
+    no_args_is_help=True,
 )
 app.command()(build)
 app.command("import")(import_)
+app.command()(check)
 
 
 @app.command("list")

@@ -127,6 +127,16 @@ async def _hostile_words(sandbox: Sandbox) -> None:
         expect(not result.timed_out, result)
 
 
+async def _loops(sandbox: Sandbox) -> None:
+    script = "mkdir -p l/m; ln -s .. l/up; ln -s . l/m/here; ln -s ../../l l/m/round; ln -s m l/n"
+    result = await sandbox.exec(script, timeout=PATIENCE)
+    expect(result.exit_code == 0, result)
+    same(await sandbox.read("l/m/here/here/here/round/round/none"), None)
+    await sandbox.changes("/workspace")
+    with tempfile.TemporaryDirectory() as folder:
+        await refused(sandbox.download("l", Path(folder) / "down"))
+
+
 ATTACKS = (
     Attack(KIND, "fills its workdir", "ENOSPC; `disk_full`",
            shell("head -c 1G /dev/zero > f", _FULL), _BYTES),
@@ -147,6 +157,8 @@ ATTACKS = (
            python(_LINKS, Answer((0,), (), b"Errno", ("disk_full",))), _INODES),
     Attack(KIND, "makes 2,000 directories, one in the other", "looked at as deep as is useful",
            inside(_deep)),
+    Attack(KIND, "makes directories that lead to themselves by links", "each is seen once",
+           inside(_loops)),
     Attack(KIND, "names files as long and as oddly as can be", "nothing", python(_NAMES)),
     Attack(KIND, "fills the disk with a file that it deleted and holds open",
            "`disk_full`, until it is ended", inside(_deleted), _BYTES),

@@ -146,6 +146,28 @@ for name in ("trusted.overlay.opaque", "trusted.overlay.redirect", "security.cap
         pass
 """
 
+_AS_THE_SERVER = (
+    _QUIET + "for words in '' 'serve 0' keeper 'keeper 0 0' 'join /dev/.channel serve 0'"
+    " 'join /proc/1/fd/0 serve 0'; do timeout 0.3 /dev/.exec $words < /dev/null | head -c 100"
+    " > /dev/null; done; exit 0"
+)
+_CHANNEL = """
+import glob, socket
+for path in ["/dev/.channel", *glob.glob("/run/*.sock"), *glob.glob("/dev/*.sock")]:
+    try:
+        channel = socket.socket(socket.AF_UNIX)
+        channel.connect(path)
+    except OSError:
+        continue
+    try:
+        channel.settimeout(0.5)
+        channel.sendall(bytes(128))
+        if channel.recv(100):
+            print("BROKEN", path)
+    except OSError:
+        pass
+"""
+
 
 async def _whiteouts(sandbox: Sandbox) -> None:
     Answer().check(await sandbox.exec(["python3", "-c", _WHITEOUTS], timeout=PATIENCE))
@@ -170,6 +192,10 @@ ATTACKS = (
            "each refused", shell(_FIRST)),
     Attack(KIND, "overwrites, removes or moves the exec server", "each refused",
            shell(_PROGRAM)),
+    Attack(KIND, "runs the exec server's own program, in all its ways", "nothing",
+           shell(_AS_THE_SERVER)),
+    Attack(KIND, "connects to the socket that the exec server came by", "refused, or unheard",
+           python(_CHANNEL)),
     Attack(KIND, "traces a child, its parent, itself", "EPERM", python(_SIBLING)),
     Attack(KIND, "runs a setuid program", "no new privileges",
            shell(_SETUID, Answer((0,), (), b"NoNewPrivs:\t1"))),

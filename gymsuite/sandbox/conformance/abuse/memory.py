@@ -21,6 +21,15 @@ for _ in range(1024):
     os.write(held, bytes(1 << 20))
 print("BROKEN")
 """
+_LOCKED = """
+import ctypes, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mlockall(3)
+memory = mmap.mmap(-1, 1 << 30)
+for at in range(0, 1 << 30, 4096):
+    memory[at] = 1
+print("BROKEN")
+"""
 _HIDDEN = """
 import os
 held = os.memfd_create("held", 0)
@@ -130,6 +139,13 @@ ATTACKS = (
     ),
     Attack(
         KIND,
+        "locks what it takes (mlockall)",
+        "killed (137) and `oom`, or refused",
+        python(_LOCKED, Answer((1, 137), (), perhaps=("oom",))),
+        _NEEDS,
+    ),
+    Attack(
+        KIND,
         "takes it in many small processes",
         "`oom`, `timed_out`",
         python(_SMALL, Answer((), ("oom",), perhaps=("timed_out", "pids")), timeout=3),
@@ -138,8 +154,8 @@ ATTACKS = (
     Attack(
         KIND,
         "takes it as buffers of sockets, in the kernel",
-        "`oom`, or no more open files",
-        python(_SOCKETS, Answer((), (), perhaps=("oom", "timed_out")), timeout=3),
+        "`oom`",
+        python(_SOCKETS, Answer((), ("oom",), perhaps=("timed_out",)), timeout=3),
         _NEEDS,
     ),
     Attack(

@@ -4,6 +4,7 @@ import asyncio
 
 from gymsuite.sandbox.conformance.abuse.attack import Answer, Attack, inside, python, shell
 from gymsuite.sandbox.conformance.case import PATIENCE, expect
+from gymsuite.sandbox.conformance.waiting import command_words
 from gymsuite.sandbox.protocol import Sandbox
 
 KIND = "processes"
@@ -73,6 +74,36 @@ tries("oom", lambda: adjust("self", "-1000"))
 tries("oom below the server", lambda: adjust("self", "-1"))
 tries("files", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 22, 1 << 22)))
 """
+
+_HIDE = """
+import ctypes, os, time
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans come to this process, and not to the first
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.execv("/bin/sleep", ["sleep", "4401"])
+os.setsid() if os.getpgid(0) != os.getpid() else None
+time.sleep(1000)
+"""
+_TIMERS = """
+import ctypes, signal, time
+libc = ctypes.CDLL(None)
+signal.signal(signal.SIGALRM, lambda *_: signal.setitimer(signal.ITIMER_REAL, 0.0001))
+signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)
+while True:
+    try:
+        time.sleep(1000)
+    except InterruptedError:
+        pass
+"""
+
+
+async def _hides_behind_another(sandbox: Sandbox) -> None:
+    result = await sandbox.exec(["python3", "-c", _HIDE], timeout=0.7)
+    expect(result.timed_out, result)
+    expect("4401" not in await command_words(sandbox), "what it hid is alive")
 
 
 async def _no_process_is_left_for_the_next(sandbox: Sandbox) -> None:
@@ -159,6 +190,18 @@ ATTACKS = (
         shell(
             "trap '' 1 2 3 13 14 15; while :; do :; done", Answer((), ("timed_out",)), timeout=0.5
         ),
+    ),
+    Attack(
+        KIND,
+        "adopts its orphans, in sessions of their own (subreaper)",
+        "`timed_out`; all dead at the deadline",
+        inside(_hides_behind_another),
+    ),
+    Attack(
+        KIND,
+        "sets alarms ten thousand times a second",
+        "`timed_out`",
+        python(_TIMERS, Answer((), ("timed_out",)), timeout=0.5),
     ),
     Attack(
         KIND,
