@@ -44,6 +44,8 @@ def question(  # noqa: PLR0913 - the columns of a question
     """A task that is to be answered; `support` are the ids of the documents that prove it."""
     if not answers:
         raise DefinitionError(f"question {key!r} has no answer")
+    if scorer not in SCORERS:
+        raise DefinitionError(f"no scorer {scorer!r}; there are {', '.join(SCORERS)}")
     return Task(
         id=key,
         prompt=text,

@@ -15,7 +15,8 @@ _ARTICLE = re.compile(r"^(?:(?:a|an|the) )+(?=\S)")
 _BRACKETS = re.compile(r"[()\[\]{}:;!?*]")
 _DROPPED = re.compile(r"[\"'`]")
 _JOINERS = re.compile(r"(?<=\w)[-/_](?=\w)|(?<!\S)-(?!\S)")
-_LEAD = re.compile(r"^(?:the )?(?:final )?answer(?: is|:)\s*")
+_LEAD = re.compile(r"^(?:the )?(?:final )?answer(?: is:?|:)\s*")
+_MARKED = re.compile(r"(\*\*|\*|`)(?P<bare>[^*`]+)\1|\\boxed\{(?P<boxed>[^{}]+)\}")
 
 
 def fold(text: str) -> str:
@@ -44,9 +45,11 @@ def canonical(text: str) -> str:
 
 
 def bare(answer: str) -> str:
-    """An answer without a lead-in such as "The answer is", and without its final full stop."""
+    """An answer without lead-in ("The answer is"), final full stop, emphasis or box around it."""
     stripped = " ".join(answer.split())
     folded = _LEAD.match(stripped.casefold())
     if folded and len(stripped.casefold()) == len(stripped):
         stripped = stripped[folded.end() :]
-    return stripped.removesuffix(".").strip()
+    stripped = stripped.removesuffix(".").strip()
+    marked = _MARKED.fullmatch(stripped)
+    return (marked["bare"] or marked["boxed"]).strip() if marked else stripped

@@ -11,7 +11,7 @@ from gymsuite.verify.qa_squad import NO_OVERLAP, Overlap, exact, normalize, over
 
 _CLOSED = ("yes", "no", "noanswer")
 
-Fact = tuple[str, int]
+Fact = Sequence[str | int]
 """A supporting fact: the title of a paragraph and the number of a sentence in it, from 0."""
 
 
@@ -53,8 +53,8 @@ def hotpot_support(prediction: Iterable[Fact], gold: Iterable[Fact]) -> Marks:
     return set_marks(_facts(prediction), _facts(gold))
 
 
-def _facts(facts: Iterable[Fact]) -> set[Fact]:
-    return {(title, sentence) for title, sentence in facts}  # JSON brings lists
+def _facts(facts: Iterable[Fact]) -> set[tuple[str | int, ...]]:
+    return {tuple(fact) for fact in facts}  # JSON brings lists, and a model's of any length
 
 
 def set_marks(predicted: Collection[Hashable], wanted: Collection[Hashable]) -> Marks:

@@ -19,12 +19,12 @@ class PairMarks(NamedTuple):
     sufficiency: float
 
 
-def musique_em(prediction: str, golds: Sequence[str]) -> float:
+def musique_em(prediction: str, golds: str | Iterable[str]) -> float:
     """Exact match with the nearest of the answer and its aliases."""
     return best(exact, prediction, golds)
 
 
-def musique_f1(prediction: str, golds: Sequence[str]) -> float:
+def musique_f1(prediction: str, golds: str | Iterable[str]) -> float:
     """F1 with the nearest of the answer and its aliases."""
     return best(token_f1, prediction, golds)
 
@@ -37,7 +37,10 @@ def musique_support(prediction: Iterable[int], gold: Iterable[int]) -> Marks:
 
 
 def musique_pair_answer(
-    prediction: str, golds: Sequence[str], judged: Sequence[bool], answerable: Sequence[bool]
+    prediction: str,
+    golds: str | Iterable[str],
+    judged: Sequence[bool],
+    answerable: Sequence[bool],
 ) -> PairMarks:
     """Score a pair by the answer to its answerable half, if both were judged right."""
     return _pair(musique_em(prediction, golds), musique_f1(prediction, golds), judged, answerable)

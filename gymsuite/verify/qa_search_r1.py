@@ -7,24 +7,24 @@ environments never do (`gymsuite.search.text_protocol`).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
-from gymsuite.verify.qa_squad import normalize
+from gymsuite.verify.qa_squad import accepted, normalize
 
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _ANSWERS_WITH_THE_EXAMPLE = 2
 
 
-def search_r1_em(prediction: str, golds: str | Sequence[str]) -> float:
+def search_r1_em(prediction: str, golds: str | Iterable[str]) -> float:
     """1.0 if the normalised prediction is one of the normalised golds."""
     predicted = normalize(prediction)
-    return float(any(normalize(gold) == predicted for gold in _listed(golds)))
+    return float(any(normalize(gold) == predicted for gold in accepted(golds)))
 
 
-def search_r1_subem(prediction: str, golds: str | Sequence[str]) -> float:
+def search_r1_subem(prediction: str, golds: str | Iterable[str]) -> float:
     """1.0 if one of the normalised golds is a substring of the normalised prediction."""
     predicted = normalize(prediction)
-    return float(any(normalize(gold) in predicted for gold in _listed(golds)))
+    return float(any(normalize(gold) in predicted for gold in accepted(golds)))
 
 
 def search_r1_extract(transcript: str) -> str | None:
@@ -40,14 +40,17 @@ def skyrl_extract(transcript: str) -> str | None:
 
 
 def search_r1_reward(
-    transcript: str, ground_truth: Mapping[str, str | Sequence[str]], *, format_score: float = 0.0
+    transcript: str,
+    ground_truth: Mapping[str, str | Iterable[str]],
+    *,
+    format_score: float = 0.0,
+    scorer: Callable[[str, str | Iterable[str]], float] = search_r1_em,
 ) -> float:
-    """Search-R1's reward: 1 for an exact match, `format_score` for another answer, 0 for none."""
+    """Search-R1's reward: 1 for a match, `format_score` for another answer, 0 for none.
+
+    `scorer` is `search_r1_em` or `search_r1_subem`, as in the two functions of the reference.
+    """
     answer = search_r1_extract(transcript)
     if answer is None:
         return 0.0
-    return 1.0 if search_r1_em(answer, ground_truth["target"]) else format_score
-
-
-def _listed(golds: str | Sequence[str]) -> Sequence[str]:
-    return [golds] if isinstance(golds, str) else golds
+    return 1.0 if scorer(answer, ground_truth["target"]) else format_score

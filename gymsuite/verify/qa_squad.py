@@ -8,7 +8,7 @@ of answers use `gymsuite.verify.qa_typed`.
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -53,20 +53,25 @@ def token_f1(prediction: str, gold: str) -> float:
     return overlap(predicted, wanted).f1
 
 
-def best(metric: Callable[[str, str], float], prediction: str, golds: Sequence[str]) -> float:
+def accepted(golds: str | Iterable[str]) -> Sequence[str]:
+    """The accepted answers; a text alone is one of them, not a list of its letters."""
+    return [golds] if isinstance(golds, str) else list(golds)
+
+
+def best(metric: Callable[[str, str], float], prediction: str, golds: str | Iterable[str]) -> float:
     """The metric's maximum over the accepted answers; raises `ValueError` if there are none."""
-    return max(metric(prediction, gold) for gold in golds)
+    return max(metric(prediction, gold) for gold in accepted(golds))
 
 
-def squad_em(prediction: str, golds: Sequence[str]) -> float:
+def squad_em(prediction: str, golds: str | Iterable[str]) -> float:
     """SQuAD's exact match against the nearest accepted answer; no answers mean "no answer"."""
     return best(exact, prediction, _answers(golds))
 
 
-def squad_f1(prediction: str, golds: Sequence[str]) -> float:
+def squad_f1(prediction: str, golds: str | Iterable[str]) -> float:
     """SQuAD 2.0's F1 against the nearest accepted answer; no answers mean "no answer"."""
     return best(token_f1, prediction, _answers(golds))
 
 
-def _answers(golds: Sequence[str]) -> Sequence[str]:
-    return [gold for gold in golds if normalize(gold)] or [""]
+def _answers(golds: str | Iterable[str]) -> Sequence[str]:
+    return [gold for gold in accepted(golds) if normalize(gold)] or [""]

@@ -6,20 +6,22 @@ spellings of one title count twice; triples keep their articles.
 """
 
 import string
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from gymsuite.verify.qa_hotpot import Fact, Marks, harmonic, hotpot_answer, joint, set_marks
+from gymsuite.verify.qa_squad import accepted
 
-Triple = tuple[str, str, str]
+Triple = Sequence[str]
 """Subject, relation and object of one step of reasoning."""
 
+_NOTHING = Marks(0.0, 0.0, 0.0, 0.0)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def two_wiki_answer(prediction: str, golds: Collection[str]) -> Marks:
-    """Each mark's own maximum over the answer and its aliases."""
-    marks = [hotpot_answer(prediction, gold) for gold in golds]
-    return Marks(*(max(column) for column in zip(*marks, strict=True)))
+def two_wiki_answer(prediction: str, golds: str | Iterable[str]) -> Marks:
+    """Each mark's own maximum over the answer and its aliases; all zeros if there are none."""
+    marks = [hotpot_answer(prediction, gold) for gold in accepted(golds)]
+    return Marks(*(max(column) for column in zip(_NOTHING, *marks, strict=True)))
 
 
 def two_wiki_support(prediction: Iterable[Fact], gold: Iterable[Fact]) -> Marks:
@@ -27,7 +29,7 @@ def two_wiki_support(prediction: Iterable[Fact], gold: Iterable[Fact]) -> Marks:
     return set_marks(_lowered(prediction), _lowered(gold))
 
 
-def two_wiki_evidence(prediction: Iterable[Triple], gold: Sequence[Collection[Triple]]) -> Marks:
+def two_wiki_evidence(prediction: Iterable[Triple], gold: Sequence[Iterable[Triple]]) -> Marks:
     """Marks of evidence triples; each gold step is given as all its accepted spellings."""
     predicted = {_plain(triple) for triple in prediction}
     wanted = [{_plain(triple) for triple in spellings} for spellings in gold]
@@ -43,13 +45,10 @@ def two_wiki_joint(answer: Marks, support: Marks, evidence: Marks) -> Marks:
     return joint([answer, support, evidence])
 
 
-def _lowered(facts: Iterable[Fact]) -> list[Fact]:
-    distinct = {(title, sentence) for title, sentence in facts}
-    return [(title.lower(), sentence) for title, sentence in distinct]
+def _lowered(facts: Iterable[Fact]) -> list[tuple[str | int, ...]]:
+    distinct = {tuple(fact) for fact in facts}
+    return [(str(title).lower(), *rest) for title, *rest in distinct]
 
 
-def _plain(triple: Triple) -> Triple:
-    subject, relation, target = (
-        " ".join(part.lower().translate(_PUNCTUATION).split()) for part in triple
-    )
-    return subject, relation, target
+def _plain(triple: Triple) -> tuple[str, ...]:
+    return tuple(" ".join(part.lower().translate(_PUNCTUATION).split()) for part in triple)

@@ -20,7 +20,8 @@ from gymsuite.verify.qa_values import Quantity, read_date, read_quantity
 
 MOST_WORDS = 12
 _MOST_CHARACTERS = 4000
-_SEPARATORS = (r"[;\n|]", r"[;\n|,]", r"[;\n|,]|,?\s+(?:and|&)\s+")
+_BULLET = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,2}[.)])\s+")
+_SEPARATORS = (r"[;|]", r"[;|,]", r"[;|,]|,?\s+(?:and|&)\s+")
 
 
 class TextGold(Model):
@@ -74,9 +75,9 @@ def typed(prediction: str, gold: Gold) -> bool:
     """Whether the one candidate in `prediction` is the gold answer."""
     if len(prediction) > _MOST_CHARACTERS:
         return False
-    answer = bare(prediction)
     if isinstance(gold, SetGold):
-        return _is_set(answer, gold.items)
+        return _is_set(bare(_in_one_line(prediction)), gold.items)
+    answer = bare(prediction)
     if len(answer.split()) > _cap(gold):
         return False
     if isinstance(gold, TextGold):
@@ -128,6 +129,11 @@ def _is_set(answer: str, items: Sequence[Sequence[str]]) -> bool:
         if found == set(range(len(items))):
             return True
     return False
+
+
+def _in_one_line(answer: str) -> str:
+    lines = [line for line in answer.splitlines() if line.strip()]
+    return "; ".join(_BULLET.sub("", line) for line in lines) if len(lines) > 1 else answer
 
 
 def _index_of(member: str, items: Sequence[Sequence[str]]) -> int | None:

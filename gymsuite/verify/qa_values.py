@@ -42,6 +42,7 @@ _DATES = tuple(
         _YEAR,
     )
 )
+_BEFORE_A_DATE = re.compile(r"^(?:(?:in|on) )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?")
 _SLASHED = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -64,6 +65,7 @@ class Date(NamedTuple):
 def read_quantity(text: str) -> Quantity | None:
     """Read "1,234", "3.5 million", "$5", "42 km", "50%", "forty-two"; None for anything else."""
     text = fold(text)
+    text = text[1:-1] if text[:1] + text[-1:] == "()" else text
     match = _NUMBER.fullmatch(text)
     if match is None:
         return _spelled(text)
@@ -102,7 +104,7 @@ def _spelled(text: str) -> Quantity | None:
 
 def read_date(text: str) -> Date | None:
     """Read ISO dates and English ones; "3/4/2001" is nobody's date unless 3 and 4 are equal."""
-    text = fold(text)
+    text = _BEFORE_A_DATE.sub("", fold(text))
     if slashed := _SLASHED.fullmatch(text):
         return _unambiguous(*map(int, slashed.groups()))
     for pattern in _DATES:

@@ -108,6 +108,11 @@ def test_hotpotqa_keeps_each_paragraph_once_and_knows_the_supporting_ones() -> N
     )
 
 
+def test_a_scorer_that_does_not_exist_is_named_with_those_that_do() -> None:
+    with pytest.raises(DefinitionError, match=r"no scorer 'hotpot'; there are typed, squad_em"):
+        read_hotpotqa(QA / "hotpotqa.json", scorer="hotpot")
+
+
 def test_two_wiki_accepts_the_aliases_of_an_answer() -> None:
     qa = read_two_wiki(QA / "two_wiki.json", QA / "id_aliases.json")
     assert qa.tasks[0].hidden["answers"] == ["Tarn", "Tarn-on-Sea", "Tarner"]

@@ -11,6 +11,7 @@ from gymsuite.verify import (
     qa_squad,
     qa_two_wiki,
 )
+from gymsuite.verify.qa import SCORERS
 
 VERDICTS = Path(__file__).parents[3] / "shared" / "data" / "qa" / "score_verdicts_open.jsonl"
 
@@ -57,6 +58,44 @@ def test_an_example_in_the_prompt_is_no_answer_to_search_r1() -> None:
         prompt + "<answer>Rome</answer>", target, format_score=0.1
     )
     assert wrong == 0.1
+
+
+def test_search_r1_pays_a_part_only_where_its_substring_reward_is_asked_for() -> None:
+    transcript = "<answer>an example</answer><answer>Paris, France</answer>"
+    target = {"target": "Paris"}
+    assert qa_search_r1.search_r1_reward(transcript, target) == 0.0
+    scorer = qa_search_r1.search_r1_subem
+    assert qa_search_r1.search_r1_reward(transcript, target, scorer=scorer) == 1.0
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_one_accepted_answer_is_not_a_list_of_letters(name: str) -> None:
+    scorer = SCORERS[name]
+    assert scorer("ab", "ab") == scorer("ab", ["ab"]) == 1.0
+    assert scorer("b", "ab") == scorer("b", ["ab"]) == 0.0
+
+
+def test_scorers_keep_the_quirks_of_unicode_that_the_references_have() -> None:
+    same = [("The\u00a0Hague", "hague"), ("\uff34he", "\uff54he"), ("a\u0301 b", "\u0301 b")]
+    for one, other in same:
+        assert qa_squad.normalize(one) == qa_squad.normalize(other)
+    different = [
+        ("\u2019the", "the"),
+        ("na\u00efve", "naive"),
+        ("a\u2013b", "ab"),
+        ("2\u00bd", "2"),
+    ]
+    for one, other in different:
+        assert qa_squad.normalize(one) != qa_squad.normalize(other)
+    assert qa_squad.normalize("\u2018the end\u2019") == "\u2018 end\u2019"
+    assert qa_squad.normalize("a_the the_a") == "athe thea"
+
+
+def test_facts_and_triples_of_any_length_are_wrong_and_break_nothing() -> None:
+    odd: list[list[str | int]] = [["A"], ["A", 0, 1], ["A", 0]]
+    assert qa_hotpot.hotpot_support(odd, [["A", 0]]) == (0.0, 0.5, 1 / 3, 1.0)
+    assert qa_two_wiki.two_wiki_support(odd, [["a", 0]]) == (0.0, 0.5, 1 / 3, 1.0)
+    assert qa_two_wiki.two_wiki_evidence([["a", "b"]], [[["a", "b", "c"]]]).f1 == 0.0
 
 
 def test_squad_drops_accepted_answers_that_normalise_to_nothing() -> None:
