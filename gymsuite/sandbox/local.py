@@ -129,9 +129,8 @@ class LocalSandbox:
         What a snapshot of this sandbox, or the one that it was opened from, had changed is a change
         as well. Ends every process first.
         """
-        await self._running.channel.kill_all()
-        upper = await self._running.upper()
-        image, inside = self._running.place.image, self._verbs.inside(root)
+        upper, image = await self._running.still()
+        inside = self._verbs.inside(root)
 
         def read() -> Changes:
             # Whoever waits may be cancelled, and the descriptor is needed for as long as this runs.

@@ -77,6 +77,12 @@ class Running:
             return os.open(self.place.scratch / "upper", os.O_RDONLY | os.O_DIRECTORY)
         return _descriptor(await self.box.ask("upper", within=_ASK_SECONDS))
 
+    async def still(self) -> tuple[int, Image]:
+        """End its processes; open the directory of what it changed since, and say above what."""
+        async with self._turn:
+            await self.channel.kill_all()
+            return await self.upper(), self.place.image
+
     def usage(self) -> Usage:
         """What its cgroups counted."""
         return self.host.cgroups.usage(self.keeper.groups, self.resident.group)

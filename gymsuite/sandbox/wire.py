@@ -73,7 +73,7 @@ class Reply(NamedTuple):
 
 
 class Unsendable(UsageError):  # noqa: N818 - a state of the text, told to whoever wrote it
-    """What no request can carry: a text with a NUL character, or more bytes than a frame has."""
+    """What no request can carry: a NUL character, no program, or more bytes than a frame has."""
 
 
 def frame(request: int, kind: Request, *parts: bytes) -> bytes:
@@ -122,6 +122,8 @@ def command_text(
     if user == "":
         raise UsageError("a command's user has no name; leave it out to run as root")
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
+    if not argv:
+        raise Unsendable("a command is a program at least, and this one is an empty list")
     variables = [text(f"{name}={value}") for name, value in env.items()]
     return b"".join(
         (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gymsuite import Sandbox, SandboxSpec
-from gymsuite.errors import SandboxDead
+from gymsuite.errors import SandboxDead, UsageError
 from gymsuite.sandbox.protocol import Process, Stream
 
 from .conftest import InSandbox, Provider
@@ -258,6 +258,32 @@ def test_reading_changes_ends_spawned_processes_too(in_sandbox: InSandbox) -> No
         return len(changes.changed), (await process.wait()).exit_code, await again.read()
 
     assert in_sandbox(body) == (1, 137, b"again\n")
+
+
+def test_changes_are_read_by_several_at_once_and_after_one_who_gave_up(
+    in_sandbox: InSandbox,
+) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        await sandbox.write("made", b"")
+        gave_up = asyncio.create_task(sandbox.changes("/workspace"))
+        await asyncio.sleep(0)
+        gave_up.cancel()
+        found = await asyncio.gather(*(sandbox.changes("/workspace") for _ in range(3)))
+        alive = await sandbox.exec("echo alive", timeout=PATIENCE)
+        return [len(changes.changed) for changes in found], alive.stdout
+
+    assert in_sandbox(body) == ([1, 1, 1], b"alive\n")
+
+
+def test_a_command_that_names_no_program_harms_nobody(in_sandbox: InSandbox) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        nothing = await sandbox.exec([], timeout=PATIENCE)
+        with pytest.raises(UsageError, match="empty list"):
+            await sandbox.spawn([])
+        alive = await sandbox.exec("echo alive", timeout=PATIENCE)
+        return nothing.exit_code, b"empty list" in nothing.stderr, alive.stdout
+
+    assert in_sandbox(body) == (126, True, b"alive\n")
 
 
 def test_a_spawn_that_is_cancelled_leaves_no_process(in_sandbox: InSandbox) -> None:

@@ -26,10 +26,9 @@
 
 enum { FIXED = 3, PATIENCE_US = 8000000, TICK_US = 2000 };
 
-/* A KILL_ALL is answered when PID 1 is alone, or when patience runs out. */
+/* Every KILL_ALL is answered when PID 1 is alone, or when patience runs out. */
 struct clearing {
-    bool active;
-    uint32_t id;
+    struct buffer ids;
     int64_t until;
 };
 
@@ -53,14 +52,18 @@ static void answer_ping(struct server *server, uint32_t id) {
 }
 
 static void clear_all(struct server *server, struct clearing *clearing) {
-    if (!clearing->active) return;
+    if (!clearing->ids.size) return;
     kill(-1, SIGKILL);
     bool alone = !tree_population();
     if (!alone && now_us() < clearing->until) return;
-    struct buffer reply = reply_begin(clearing->id, HELLO | KILL_ALL);
-    buffer_u8(&reply, alone ? 0 : 1);
-    reply_end(&server->channel, &reply);
-    clearing->active = false;
+    for (size_t at = 0; at < clearing->ids.size; at += sizeof(uint32_t)) {
+        uint32_t id;
+        memcpy(&id, clearing->ids.data + at, sizeof id);
+        struct buffer reply = reply_begin(id, HELLO | KILL_ALL);
+        buffer_u8(&reply, alone ? 0 : 1);
+        reply_end(&server->channel, &reply);
+    }
+    buffer_free(&clearing->ids);
 }
 
 static void cancel(struct server *server, uint32_t id) {
@@ -97,8 +100,8 @@ static void dispatch(struct server *server, struct clearing *clearing, struct fr
             break;
         case KILL_ALL:
             take_end(frame);
-            if (clearing->active) die("malformed frame: already killing all");
-            *clearing = (struct clearing){true, frame->id, now_us() + PATIENCE_US};
+            if (!clearing->ids.size) clearing->until = now_us() + PATIENCE_US;
+            buffer_u32(&clearing->ids, frame->id);
             break;
         default: die("malformed frame: unknown type");
     }
@@ -197,7 +200,7 @@ static _Noreturn void loop(struct server *server, int signals) {
     struct clearing clearing = {0};
     for (;;) {
         int64_t wake = jobs_wake(server);
-        if (clearing.active && now_us() + TICK_US < wake) wake = now_us() + TICK_US;
+        if (clearing.ids.size && now_us() + TICK_US < wake) wake = now_us() + TICK_US;
         watch_all(server, &polled, signals);
         sleep_until_ready(&polled, wake);
         take_requests(server, &polled, &clearing);
