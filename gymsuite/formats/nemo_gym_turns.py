@@ -1,0 +1,46 @@
+"""The input of NeMo Gym's rows (items of OpenAI's Responses API) as one prompt."""
+
+from collections.abc import Sequence
+
+from gymsuite.formats.rows import Row
+
+
+class Part(Row):
+    """A part of a message; only text is read."""
+
+    text: str = ""
+
+
+class Turn(Row):
+    """An item: a message, or a call of a tool or its output, from before the task begins."""
+
+    type: str = "message"
+    role: str = "user"
+    content: str | tuple[Part, ...] | None = None
+    name: str = ""
+    arguments: str = ""
+    output: str | tuple[Part, ...] = ""
+
+
+def told(turns: Sequence[Turn]) -> str:
+    """The items one after another. Where there is only an order and a question, no role is named.
+
+    Reasoning from before is left out: it was not said to anyone.
+    """
+    shown = [turn for turn in turns if turn.type != "reasoning"]
+    plain = all(t.type == "message" and t.role in ("system", "developer", "user") for t in shown)
+    return "\n\n".join(_text(turn.content) if plain else _line(turn) for turn in shown)
+
+
+def _line(turn: Turn) -> str:
+    if turn.type == "function_call":
+        return f"[call] {turn.name}({turn.arguments})"
+    if turn.type == "function_call_output":
+        return f"[result] {_text(turn.output)}"
+    return f"[{turn.role}] {_text(turn.content)}"
+
+
+def _text(content: str | tuple[Part, ...] | None) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(part.text for part in content)
