@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import gymsuite
+from tests.providers import require
 
 _RUN = ["bench", "--levels", "3", "--episodes", "5", "--tests", "unittest"]
 
 
 @pytest.mark.local
 def test_a_run_is_a_table_and_a_report_that_compares_with_itself(tmp_path: Path) -> None:
+    require("local")
     done = gymsuite(*_RUN, "--provider", "local", "--out", "a.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "per core-hour" in done.stdout
@@ -34,6 +36,7 @@ def test_a_run_is_a_table_and_a_report_that_compares_with_itself(tmp_path: Path)
 
 @pytest.mark.docker
 def test_docker_plays_the_same_workload(tmp_path: Path) -> None:
+    require("docker")
     arguments = ["bench", "--levels", "2", "--episodes", "2", "--provider", "docker", "--json"]
     done = gymsuite(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,15 @@
 """`gymsuite doctor` on this machine, and where nothing can be found."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from gymsuite import Registry, open_provider
+from gymsuite.suite import default_cache
 from tests.command_line import gymsuite
+from tests.providers import require
 
 _LIMITS = {
     "memory", "disk", "inodes", "output", "wall time", "network", "/proc/sys", "privileges",
@@ -15,6 +19,7 @@ _LIMITS = {
 
 @pytest.mark.local
 def test_every_limit_of_local_is_proved_on_a_sandbox(tmp_path: Path) -> None:
+    require("local")
     done = gymsuite("doctor", "--provider", "local", "--json", cwd=tmp_path)
     found = json.loads(done.stdout)
     tried = {row["name"]: row["state"] for row in found["findings"] if row["area"] == "local"}
@@ -25,6 +30,14 @@ def test_every_limit_of_local_is_proved_on_a_sandbox(tmp_path: Path) -> None:
 
 @pytest.mark.docker
 def test_every_limit_of_docker_is_proved_on_a_container(tmp_path: Path) -> None:
+    require("docker")
+    roots = Registry.default().image_roots
+
+    async def build() -> None:
+        async with open_provider("docker", image_roots=roots, cache=default_cache()) as provider:
+            await provider.ensure("base")
+
+    asyncio.run(build())
     done = gymsuite("doctor", "--provider", "docker", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "docker works here and keeps every limit" in done.stdout
@@ -46,3 +59,13 @@ def test_a_provider_that_does_not_exist_is_the_callers_mistake(tmp_path: Path) -
     done = gymsuite("doctor", "--provider", "lokal", cwd=tmp_path)
     assert done.returncode == 2
     assert "did you mean 'local'?" in done.stderr
+
+
+@pytest.mark.docker
+def test_docker_without_an_image_is_not_called_good(tmp_path: Path) -> None:
+    require("docker")
+    arguments = ["doctor", "--provider", "docker", "--cache", str(tmp_path)]
+    done = gymsuite(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no limit was tried" in " ".join(done.stdout.split())
+    assert "gymsuite sandbox build base --base debian" in " ".join(done.stdout.split())
