@@ -47,7 +47,7 @@ async def with_judge(
     roots = (place.recipes, suite_root() / "sandboxes")
 
     def note(text: str) -> None:
-        place.console.print(text, style="dim", markup=False, highlight=False)
+        place.console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
     async with open_provider(
         place.provider, image_roots=roots, cache=place.cache, report=note

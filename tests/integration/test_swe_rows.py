@@ -31,7 +31,8 @@ PYBUGS = Registry.default().load("coding/pybugs-v1")
 export = importlib.import_module(f"{PYBUGS.verifier.__module__}.swe_bench").export
 TASKS = ("toolz-1", "tabulate-2")
 
-pytestmark = pytest.mark.local
+# The first of them builds images and learns the names of tests.
+pytestmark = [pytest.mark.local, pytest.mark.timeout(1800)]
 
 
 @dataclass(frozen=True)
