@@ -19,9 +19,9 @@ VISIBLE, SIBLING = 0, 1
 
 _PLACE = f"All paths are relative to {ROOT}."
 _JUDGED = (
-    "What counts is what the tree holds in the end: nothing but what is asked for may change, "
-    "and files keep their rights, as far as they are about reading and running. What lies beside "
-    "the tree does not count."
+    "What counts is what the tree holds in the end: nothing but what is asked for may change. That "
+    "goes for rights, too, as far as they are about reading and running. What lies beside the tree "
+    "does not count."
 )
 _SCRIPTED = (
     f"Do it by a script, {WORKDIR}/{SCRIPTS[0]} (run by bash) or {WORKDIR}/{SCRIPTS[1]} (run by "

@@ -1,0 +1,231 @@
+"""tools/fileops-v1 in real sandboxes: its gate, and what hostile agents leave."""
+
+import asyncio
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from gymsuite import Environment, OpenSandbox, Registry, Score, Submission, Task, ToolCall
+from gymsuite.suite import suite_root
+from gymsuite.worlds import baselines
+from gymsuite.worlds.gate import play
+from gymsuite.worlds.procedural import Procedural
+
+from .conftest import InSuite
+
+SPLITS = ("train", "val", "test-iid", "test-ood")
+FAMILIES = ("renaming", "deduping", "logs", "settings", "archives", "rights")
+
+
+@pytest.fixture(scope="module")
+def fileops() -> Environment:
+    return Registry(suite_root() / "registry.yaml").load("tools/fileops-v1")
+
+
+def part(fileops: Environment, name: str) -> Any:
+    assert isinstance(fileops.tasks, Procedural)
+    return importlib.import_module(f"{fileops.tasks.make.__module__.rpartition('.')[0]}.{name}")
+
+
+def at(fileops: Environment, split: str, index: int) -> Task:
+    assert isinstance(fileops.tasks, Procedural)
+    return fileops.tasks.at(split, index)
+
+
+def first(fileops: Environment, level: int, family: str = "") -> Task:
+    """The first task of a level, or the first of one family there."""
+    some = (at(fileops, "train", index) for index in range(level - 1, 500, 5))
+    return next(task for task in some if family in ("", task.metadata["family"]))
+
+
+def bash(command: str) -> ToolCall:
+    return ToolCall(name="bash", arguments={"command": command})
+
+
+def scores(
+    in_suite: InSuite, fileops: Environment, plans: Sequence[tuple[Task, Sequence[ToolCall]]]
+) -> list[Score]:
+    """What each plan is worth, some at a time."""
+
+    async def main(open_sandbox: OpenSandbox) -> list[Score]:
+        gate = asyncio.Semaphore(4)
+
+        async def one(task: Task, plan: Sequence[ToolCall]) -> Score:
+            async with gate:
+                return await play(fileops, task, plan, open_sandbox)
+
+        return await asyncio.gather(*(one(*each) for each in plans))
+
+    found: list[Score] = in_suite(main)
+    return found
+
+
+def test_every_solution_is_worth_one_and_doing_nothing_nothing(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    some = [at(fileops, split, index) for split in SPLITS for index in (3, 4)]
+    some += [first(fileops, level, family) for level in (1, 3) for family in FAMILIES]
+    solved = scores(in_suite, fileops, [(task, task.solution) for task in some])
+    wrong = [(t.id, s.details) for t, s in zip(some, solved, strict=True) if s.reward != 1]
+    assert wrong == []
+    for score in scores(in_suite, fileops, [(task, ()) for task in some[:5]]):
+        assert (score.reward, score.passed) == (0, False)
+
+
+def test_a_solution_without_one_of_its_calls_is_no_success(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    plans = [
+        (task, [*task.solution[:number], *task.solution[number + 1 :]])
+        for task in (first(fileops, level) for level in (1, 2, 3, 4, 5))
+        for number in range(len(task.solution))
+    ]
+    for score in scores(in_suite, fileops, plans):
+        assert not score.passed
+        assert score.reward < 1
+
+
+@pytest.mark.parametrize("level", [1, 4])
+def test_a_change_that_nobody_asked_for_is_no_success(
+    fileops: Environment, in_suite: InSuite, level: int
+) -> None:
+    task = first(fileops, level)
+    changes = (
+        "echo x > /workspace/tree/extra.txt",
+        'for f in /workspace/tree/misc/*; do echo x >> "$f"; done',
+        "find /workspace/tree/misc -type f -exec chmod 700 {} +",
+        "rm -r /workspace/tree/misc",
+        "ln -s misc /workspace/tree/link",
+    )
+    plans = [(task, (*task.solution, bash(change))) for change in changes]
+    assert not any(score.passed for score in scores(in_suite, fileops, plans))
+
+
+def test_what_lies_beside_the_tree_and_empty_folders_do_not_count(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    task = first(fileops, 1)
+    free = bash("mkdir -p /workspace/tree/misc/empty; cp -r /workspace/tree /workspace/backup")
+    (score,) = scores(in_suite, fileops, [(task, (free, *task.solution))])
+    assert score.passed
+
+
+def test_jobs_in_different_folders_may_be_done_in_any_order(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    some = [at(fileops, "train", index) for index in (1, 6, 11, 16)]
+    plans = [(task, tuple(reversed(task.solution))) for task in some]
+    assert all(score.passed for score in scores(in_suite, fileops, plans))
+
+
+def test_a_script_in_python_is_as_good(fileops: Environment, in_suite: InSuite) -> None:
+    task = first(fileops, 3)
+    lines = (
+        "echo import subprocess",
+        "echo \"subprocess.run(['bash', '-c', r'''\"",
+        "cat solve.sh",
+        "echo \"'''])\"",
+    )
+    other = bash(f"cd /workspace; ({'; '.join(lines)}) > solve.py; rm solve.sh; python3 solve.py")
+    (score,) = scores(in_suite, fileops, [(task, (*task.solution[:-1], other))])
+    assert score.passed, score.details
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_script_with_the_result_written_out_is_not_the_answer(
+    fileops: Environment, in_suite: InSuite, family: str
+) -> None:
+    task = first(fileops, 3, family)
+    copied = bash(
+        "cd /workspace; tar -cpf - tree | gzip -9 | base64 -w0 > result; "
+        "echo 'cd /workspace; rm -rf tree; echo '$(cat result)' | base64 -d | tar -xpzf -' "
+        "> solve.sh"
+    )
+    (score,) = scores(in_suite, fileops, [(task, (*task.solution, copied))])
+    assert score.metrics["tree"] == 1
+    assert not score.passed
+    assert score.reward < 0.3
+
+
+def test_reading_no_rules_is_not_enough_from_level_three_up(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    some = [at(fileops, split, index) for split in ("train", "test-ood") for index in range(5)]
+    greedy = part(fileops, "greedy").greedy
+
+    async def main(open_sandbox: OpenSandbox) -> Any:
+        return await baselines.success(fileops, some, greedy, open_sandbox)
+
+    shares = in_suite(main)
+    assert shares[1] == shares[2] == 1
+    assert all(shares[level] < 0.5 for level in (3, 4, 5))
+
+
+HOSTILE = {
+    "a link out of the tree": "ln -s /etc/passwd tree/misc/out; ln -s ../.. tree/misc/up",
+    "the tree as a link": "rm -rf tree; ln -s /etc tree",
+    "the tree as a file": "rm -rf tree; echo > tree",
+    "no tree": "rm -rf tree",
+    "a pipe": "mkfifo tree/misc/pipe",
+    "a socket": "python3 -c 'import socket; socket.socket(1).bind(\"tree/s\")'",
+    "a huge file": "truncate -s 900G tree/misc/huge",
+    "many files": "cd tree/misc; python3 -c 'for i in range(6000): open(str(i), \"w\")'",
+    "what may not be read": "chmod 000 tree/misc; chmod 000 tree",
+    "odd names": "touch tree/misc/\"$(printf 'a\\nb')\" tree/misc/\"$(printf '\\377')\" tree/-rf",
+    "deep folders": "cd tree; for i in $(seq 200); do mkdir d && cd d || break; done; touch x",
+    "a loop of links": "ln -s b tree/a; ln -s a tree/b",
+    "no more tools": "rm -f /usr/bin/python3 /bin/tar /usr/bin/find; true",
+    "processes that go on": "(while :; do echo x > tree/a; rm -f tree/a; done) >/dev/null 2>&1 &",
+}
+
+
+def test_nothing_that_an_agent_leaves_is_a_failure_or_a_reward(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    task = first(fileops, 1)
+    plans = [(task, (bash(f"cd /workspace; {deed}"),)) for deed in HOSTILE.values()]
+    found = zip(HOSTILE, scores(in_suite, fileops, plans), strict=True)
+    assert [(name, score.reward) for name, score in found if score.reward or score.passed] == []
+
+
+def judged(in_suite: InSuite, fileops: Environment, deeds: Sequence[str]) -> list[Score]:
+    """What handing in a script that does nothing else is worth."""
+    task = first(fileops, 3)
+
+    async def main(open_sandbox: OpenSandbox) -> list[Score]:
+        async def one(deed: str) -> Score:
+            files = {"solve.sh": f"cd /workspace\n{deed}\n".encode()}
+            return await fileops.verify(task, Submission(files=files), open_sandbox)
+
+        return [await one(deed) for deed in deeds]
+
+    found: list[Score] = in_suite(main)
+    return found
+
+
+DOCKER = pytest.param("docker", marks=pytest.mark.docker)
+WRECKS = ("kill -9 -1", "kill -9 $$", ":(){ :|:& };:", "exec false", "cat /dev/zero | tail")
+
+
+def test_nothing_that_a_script_does_or_leaves_is_a_failure_or_a_reward(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    deeds = [*HOSTILE.values(), *(f"timeout 2 bash -c '{wreck}'" for wreck in WRECKS)]
+
+    found = zip(deeds, judged(in_suite, fileops, deeds), strict=True)
+    assert [(deed, score.reward) for deed, score in found if score.reward or score.passed] == []
+
+
+@pytest.mark.parametrize("in_suite", [DOCKER], indirect=True)
+def test_solutions_and_hostile_agents_are_judged_alike_in_containers(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    some = [first(fileops, level) for level in (2, 4, 5)]
+    plans: list[tuple[Task, Sequence[ToolCall]]] = [(task, task.solution) for task in some]
+    assert [score.details for score in scores(in_suite, fileops, plans) if not score.passed] == []
+    task = first(fileops, 1)
+    plans = [(task, (bash(f"cd /workspace; {deed}"),)) for deed in HOSTILE.values()]
+    assert not any(score.reward for score in scores(in_suite, fileops, plans))
+    assert not any(score.reward for score in judged(in_suite, fileops, WRECKS[:2]))

@@ -1,0 +1,228 @@
+import hashlib
+import importlib
+import os
+import re
+import subprocess
+import sys
+from itertools import combinations
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from gymsuite import Environment, Registry, Submission, Task
+from gymsuite.suite import suite_root
+from gymsuite.worlds.procedural import Procedural
+
+SPLITS = ("train", "val", "test-iid", "test-ood")
+SCENES = [(split, index) for split in SPLITS for index in range(15)]
+
+
+@pytest.fixture(scope="module")
+def fileops() -> Environment:
+    return Registry(suite_root() / "registry.yaml").load("tools/fileops-v1")
+
+
+@pytest.fixture(scope="module")
+def scenes(fileops: Environment) -> ModuleType:
+    return part("scenes")
+
+
+def part(name: str) -> ModuleType:
+    package = next(m for m in sys.modules if re.fullmatch(r"_gymsuite_tools_fileops_v1_\w+", m))
+    return importlib.import_module(f"{package}.{name}")
+
+
+def tasks(fileops: Environment, split: str, count: int) -> list[Task]:
+    assert isinstance(fileops.tasks, Procedural)
+    return [fileops.tasks.at(split, index) for index in range(count)]
+
+
+def judged(expected: Any, found: dict[str, Any]) -> Any:
+    return part("judging").judge(expected, found)
+
+
+def whole(tree: Any) -> dict[str, Any]:
+    found: dict[str, Any] = part("tree").whole(tree)
+    return found
+
+
+def expected_of(scenes: ModuleType, family: str, level: int) -> Any:
+    """The visible copy of the first scene of a level that has this family in it."""
+    for index in range(level - 1, 500, 5):
+        made = scenes.scene("train", index)
+        if family in [job.family for job in made.jobs]:
+            return made.expected(0)
+    raise AssertionError(family)
+
+
+PRINT = """
+import hashlib
+from gymsuite import Registry
+from gymsuite.suite import suite_root
+tasks = Registry(suite_root() / "registry.yaml").load("tools/fileops-v1").tasks
+text = "".join(tasks[at].model_dump_json() for at in range(0, len(tasks), 17))
+print(hashlib.sha256(text.encode()).hexdigest())
+"""
+
+
+def test_tasks_and_trees_are_the_same_in_another_process_zone_and_locale() -> None:
+    def digest(**place: str) -> str:
+        command = [sys.executable, "-c", PRINT]
+        return subprocess.run(
+            command, env={**os.environ, **place}, stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+
+    one = digest(PYTHONHASHSEED="1", TZ="Pacific/Chatham", LC_ALL="C")
+    assert digest(PYTHONHASHSEED="4242", TZ="America/St_Johns", LC_ALL="C.UTF-8") == one
+
+
+def test_the_tasks_of_this_version_stay_what_they_are(fileops: Environment) -> None:
+    some = [task for split in SPLITS for task in tasks(fileops, split, 20)]
+    text = "".join(task.model_dump_json() for task in some)
+    assert hashlib.sha256(text.encode()).hexdigest()[:32] == "7ead1b47673a539f416292d2570f7e59"
+
+
+def test_no_two_tasks_have_the_same_prompt(fileops: Environment) -> None:
+    prompts = [task.prompt for split in SPLITS for task in tasks(fileops, split, 60)]
+    assert len(set(prompts)) == len(prompts)
+
+
+def test_splits_share_no_folder_no_name_and_no_composition(scenes: ModuleType) -> None:
+    for one, other in combinations(SPLITS, 2):
+        assert not set(scenes.pairs(one)) & set(scenes.pairs(other))
+        assert not set(part("names").stems(one)) & set(part("names").stems(other))
+        folders = [
+            {job.folder for at in range(60) for job in scenes.scene(split, at).jobs}
+            for split in (one, other)
+        ]
+        assert not folders[0] & folders[1]
+
+
+def test_every_level_and_every_family_comes_in_every_split(scenes: ModuleType) -> None:
+    for split in SPLITS:
+        made = [scenes.scene(split, index) for index in range(150)]
+        assert {scene.level for scene in made} == {1, 2, 3, 4, 5}
+        assert {scene.jobs[0].family for scene in made if scene.level == 3} == set(scenes.FAMILIES)
+
+
+@pytest.mark.parametrize(("split", "index"), SCENES)
+def test_what_is_right_changes_something_and_nothing_that_is_protected(
+    scenes: ModuleType, split: str, index: int
+) -> None:
+    made = scenes.scene(split, index)
+    for copy in (0, 1):
+        expected = made.expected(copy)
+        right = judged(expected, whole(expected.after))
+        assert right.exact
+        assert right.atoms > 0
+        nothing = judged(expected, whole(expected.before))
+        assert (nothing.exact, nothing.progress, nothing.mines) == (False, 0.0, ())
+    assert made.expected(0).before != made.expected(1).before
+    names = [name for name in made.expected(0).before if not name.startswith("misc/")]
+    assert len(set(names) & set(made.expected(1).before)) < len(names) / 2
+
+
+@pytest.mark.parametrize(("split", "index"), SCENES[::3])
+def test_each_change_that_is_left_out_is_missed(scenes: ModuleType, split: str, index: int) -> None:
+    expected = scenes.scene(split, index).expected(0)
+    before, after = whole(expected.before), whole(expected.after)
+    for path in before.keys() | after.keys():
+        one, other = before.get(path), after.get(path)
+        if one == other or "directory" in {node.kind for node in (one, other) if node}:
+            continue
+        found = dict(after)
+        found.pop(path, None)
+        if one is not None:
+            found[path] = one
+        if part("tree").meaning(path, one.data if one else b"") != part("tree").meaning(
+            path, other.data if other else b""
+        ):
+            assert not judged(expected, found).exact, path
+
+
+@pytest.mark.parametrize(("split", "index"), SCENES[::3])
+def test_one_change_more_is_no_success(scenes: ModuleType, split: str, index: int) -> None:
+    expected = scenes.scene(split, index).expected(0)
+    file = part("tree").text("nobody asked\n")
+    more = judged(expected, {**whole(expected.after), "misc/extra.txt": file})
+    assert (more.exact, more.collateral) == (False, ("misc/extra.txt",))
+    bystander = next(path for path in expected.before if path.startswith("misc/"))
+    edited = judged(expected, {**whole(expected.after), bystander: file})
+    assert (edited.exact, edited.collateral) == (False, (bystander,))
+
+
+def test_touching_what_is_protected_takes_all_progress(scenes: ModuleType) -> None:
+    made = scenes.scene("train", 2)
+    expected = made.expected(0)
+    inside = next(path for path in expected.before if path.startswith(f"{made.protected}/"))
+    found = whole(expected.after)
+    del found[inside]
+    verdict = judged(expected, found)
+    assert verdict.mines == (inside,)
+    assert verdict.progress == 0
+
+
+def test_contents_that_are_nowhere_any_more_take_all_progress(scenes: ModuleType) -> None:
+    expected = expected_of(scenes, "renaming", 1)
+    moved = sorted(set(expected.after) - set(expected.before))
+    found = whole(expected.after)
+    del found[moved[0]]
+    verdict = judged(expected, found)
+    assert len(verdict.mines) == 1
+    assert verdict.progress == 0
+
+
+def test_a_copy_that_stays_behind_is_half_of_a_move(scenes: ModuleType) -> None:
+    expected = expected_of(scenes, "renaming", 1)
+    verdict = judged(expected, {**whole(expected.before), **whole(expected.after)})
+    assert verdict.mines == ()
+    assert verdict.progress == 0.5
+
+
+def test_json_counts_by_its_value_and_a_report_by_its_lines(scenes: ModuleType) -> None:
+    tree = part("tree")
+    assert tree.meaning("a.json", b'{"b": 1, "a": [1, 2]}') == tree.meaning(
+        "a.json", b'{ "a":[1,2],\n"b":1}\n\n'
+    )
+    assert tree.meaning("a.json", b'{"b": 1}') != tree.meaning("a.json", b'{"b": true}')
+    assert tree.meaning("a.json", b"[" * 10**5) == b"[" * 10**5
+    assert tree.meaning("r.csv", b"a,1\r\nb,2") == tree.meaning("r.csv", b"a,1\nb,2\n")
+    assert tree.meaning("r.csv", b"a,1\nb,2") != tree.meaning("r.csv", b"b,2\na,1\n")
+    assert tree.meaning("a.txt", b"x\n") != tree.meaning("a.txt", b"x")
+
+
+def test_the_rights_of_files_that_were_there_count_and_those_of_new_ones_do_not(
+    scenes: ModuleType,
+) -> None:
+    expected = expected_of(scenes, "logs", 1)
+    found = whole(expected.after)
+    report = next(path for path in found if path.endswith("report.csv"))
+    assert judged(expected, {**found, report: found[report]._replace(mode=0o600)}).exact
+    other = next(path for path in found if path.endswith(".log"))
+    assert not judged(expected, {**found, other: found[other]._replace(mode=0o755)}).exact
+
+
+def test_a_submission_tells_the_whole_tree_again(scenes: ModuleType) -> None:
+    leaving, node = part("leaving"), part("tree").Node
+    for index in range(10):
+        expected = scenes.scene("train", index).expected(0)
+        found = whole(expected.after)
+        found["odd \\udcff\nname"] = node("file", 0o600, b"\0\xff")
+        found["misc/link"] = node("link", 0o777, b"../nowhere")
+        submission = leaving.left_of(expected.before, found, {"solve.sh": b"true"})
+        stored = Submission.model_validate_json(submission.model_dump_json())
+        assert leaving.found_in(expected.before, stored) == found
+
+
+def test_archives_are_the_same_bytes_everywhere() -> None:
+    tree = part("tree")
+    packed = tree.packed({"a/b.txt": tree.text("words\n"), "c": tree.link("a/b.txt")})
+    assert (
+        hashlib.sha256(packed).hexdigest()
+        == "b971dec55edfc93b2afb43668bd6c75e0027aa06c3551a69202dcba030b5b337"
+    )
+    assert (
+        hashlib.sha256(tree.gzipped(packed)).hexdigest()
+        == "a0535affc9631e03ab10c6d5bd555e8bc8f6842b1062acbb83130a9d495c5d77"
+    )
