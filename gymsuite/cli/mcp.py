@@ -89,6 +89,11 @@ def serve(
     served_at = _address(http) if http is not None else None
     control_at = _address(control) if control is not None else None
 
+    if served_at is None:
+        from gymsuite.mcp.outliving import outlive  # noqa: PLC0415 - an extra
+
+        outlive()
+
     async def listen() -> None:
         from gymsuite.mcp.desk import Desk, Offer  # noqa: PLC0415 - an extra
         from gymsuite.mcp.records import Records  # noqa: PLC0415 - an extra

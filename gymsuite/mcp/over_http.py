@@ -136,7 +136,7 @@ class Sessions:
         if not name:
             return self._desk.begin()
         sitting = self._desk.find(name)
-        if sitting is None or name in self._transports:
+        if sitting is None or sitting.over.is_set() or name in self._transports:
             raise UsageError(f"no episode {name[:64]!r} waits for a session")
         return sitting
 

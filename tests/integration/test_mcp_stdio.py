@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 
 from gymsuite import Rollout
+from gymsuite.mcp.listing import read_listing
+from tests import foreign_server
 from tests.command_line import command, gymsuite, make_suite, variables
 
 INITIALIZE = {
@@ -79,7 +82,7 @@ def test_a_client_that_starts_its_server_plays_an_episode(tmp_path: Path) -> Non
     assert record.score.passed
 
 
-def test_leaving_ends_and_scores_the_episode(tmp_path: Path) -> None:
+def test_leaving_ends_and_scores_the_episode_for_its_owner_alone(tmp_path: Path) -> None:
     async def play() -> None:
         async with over_stdio(tmp_path) as session:
             await session.call_tool("think", {"thought": "x"})
@@ -88,14 +91,6 @@ def test_leaving_ends_and_scores_the_episode(tmp_path: Path) -> None:
     (record,) = records(tmp_path / "results.jsonl")
     assert record.score is not None
     assert (record.score.passed, record.truncation) == (False, "session_closed")
-
-
-def test_a_record_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with over_stdio(tmp_path):
-            pass
-
-    run(play)
     assert (tmp_path / "results.jsonl").stat().st_mode & 0o077 == 0
 
 
@@ -211,7 +206,6 @@ def test_the_command_line_serves_http_and_says_where(tmp_path: Path) -> None:
 def test_wrong_options_are_said_before_anything_is_served(tmp_path: Path) -> None:
     for options, complaint in (
         (["--http", "0.0.0.0:0"], "give a token"),
-        (["--http", "nowhere"], "is no HOST:PORT"),
         (["--task", "t99"], "no such task"),
         (["--control", "127.0.0.1:0"], "GYMSUITE_MCP_CONTROL_TOKEN"),
     ):
@@ -226,3 +220,38 @@ def test_wrong_options_are_said_before_anything_is_served(tmp_path: Path) -> Non
         )
         assert done.returncode == 2
         assert complaint in done.stderr
+
+
+def test_an_episode_is_scored_though_the_client_kills_its_server(tmp_path: Path) -> None:
+    registry, results = make_suite(tmp_path), tmp_path / "results.jsonl"
+    code = tmp_path / "say_yes" / "environment.py"
+    code.write_text(
+        code.read_text().replace("    passed =", "    await asyncio.sleep(1)\n    passed =")
+    )
+    process = subprocess.Popen(
+        command("mcp", "serve", "test/yes-v1", "--registry", registry, "--results", results),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=variables(),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+    process.stdin.flush()
+    assert b"serverInfo" in process.stdout.readline()
+    process.stdin.close()
+    process.kill()
+    process.wait(30)
+    assert process.stdout.read() == b""  # comes to its end with the last process that has it
+    process.stdout.close()
+    (record,) = records(results)
+    assert record.score is not None
+    assert record.truncation == "session_closed"
+
+
+def test_a_manifests_tools_are_listed(tmp_path: Path) -> None:
+    servers = {"stranger": {"command": sys.executable, "args": [foreign_server.__file__]}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    done = gymsuite("mcp", "tools", "mcp.json", "--out", "tools.json", cwd=tmp_path)
+    assert done.stdout == "tools.json: stranger 9\n"
+    assert read_listing(tmp_path / "tools.json").servers["stranger"][0].name == "note"
