@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
-from sandboxes_processes import cpu_seconds, descendants, groups_of, kernel_bytes, pss_bytes
+from sandboxes_processes import CpuMeter, descendants, groups_of, kernel_bytes, pss_bytes
 
 from gymsuite import OpenSandbox, SandboxSpec
 
@@ -28,24 +28,24 @@ class Cost(NamedTuple):
 async def repeated(count: int, work: Callable[[], Awaitable[object]]) -> Cost:
     """Time some work, again and again."""
     times = []
-    before = cpu_seconds()
+    meter = CpuMeter()
     for _ in range(count):
         started = time.perf_counter()
         await work()
         times.append(time.perf_counter() - started)
-    return Cost(times, (cpu_seconds() - before) * 1000 / count)
+    return Cost(times, meter.seconds() * 1000 / count)
 
 
 async def create(open_sandbox: OpenSandbox, count: int, spec: SandboxSpec = SPEC) -> Cost:
     """From asking for a sandbox to the end of its first command; its removal is not timed."""
     times = []
-    before = cpu_seconds()
+    meter = CpuMeter()
     for _ in range(count):
         started = time.perf_counter()
         async with open_sandbox(spec) as sandbox:
             await sandbox.exec(_TRUE, timeout=60)
             times.append(time.perf_counter() - started)
-    return Cost(times, (cpu_seconds() - before) * 1000 / count)
+    return Cost(times, meter.seconds() * 1000 / count)
 
 
 async def execs(open_sandbox: OpenSandbox, count: int) -> Cost:
@@ -81,9 +81,10 @@ async def per_second(open_sandbox: OpenSandbox, at_once: int, count: int) -> tup
             async with open_sandbox(SPEC):
                 pass
 
-    before, started = cpu_seconds(), time.perf_counter()
+    meter, started = CpuMeter(), time.perf_counter()
     await asyncio.gather(*(slot() for _ in range(at_once)))
-    return count / (time.perf_counter() - started), (cpu_seconds() - before) * 1000 / count
+    seconds = time.perf_counter() - started
+    return count / seconds, meter.seconds() * 1000 / count
 
 
 async def forks(open_sandbox: OpenSandbox, count: int) -> tuple[Cost, float]:

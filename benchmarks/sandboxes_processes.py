@@ -1,6 +1,7 @@
 """What a tree of processes of this machine uses: CPU, and memory of its own."""
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -28,10 +29,22 @@ def descendants(root: int) -> set[int]:
     return found - {root}
 
 
-def cpu_seconds() -> float:
-    """What this process used, with all its descendants that live or were waited for."""
+class CpuMeter:
+    """Counts what this process uses, with all its descendants, but not what counting takes."""
+
+    def __init__(self) -> None:
+        self._others = _descendants_seconds()
+        self._own = time.process_time()
+
+    def seconds(self) -> float:
+        """What was used since; of descendants, those that live or were waited for."""
+        own = time.process_time() - self._own
+        return own + _descendants_seconds() - self._others
+
+
+def _descendants_seconds() -> float:
     ticks = 0
-    for pid in {os.getpid(), *descendants(os.getpid())}:
+    for pid in descendants(os.getpid()):
         try:
             stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
         except OSError:
