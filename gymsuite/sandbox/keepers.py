@@ -4,6 +4,7 @@ import os
 import threading
 from pathlib import Path
 
+from gymsuite.errors import SandboxError
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.keeper import Keeper
 
@@ -18,6 +19,7 @@ class Keepers:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._keeper: Keeper | None = None
+        self._closed = False
 
     def current(self) -> Keeper:
         """Return a keeper that lives. Raises `SandboxError`."""
@@ -26,6 +28,11 @@ class Keepers:
             self._lock = threading.Lock()
             self._owner, self._keeper = os.getpid(), None
         with self._lock:
+            if self._closed:
+                raise SandboxError(
+                    "the local provider was closed; open sandboxes within its block",
+                    retryable=False,
+                )
             if self._keeper is None or self._keeper.lost:
                 self._end()
                 groups = self._cgroups.names()
@@ -33,9 +40,10 @@ class Keepers:
             return self._keeper
 
     def close(self) -> None:
-        """End this process's keeper, with all its sandboxes. Idempotent."""
+        """End this process's keeper, with all its sandboxes, and start no other. Idempotent."""
         if self._owner == os.getpid():
             with self._lock:
+                self._closed = True
                 self._end()
 
     def _end(self) -> None:

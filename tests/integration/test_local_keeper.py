@@ -118,6 +118,18 @@ def test_a_killed_keeper_takes_its_sandboxes_along_and_the_next_one_starts(
     assert len(cgroups_of(os.getpid())) <= 2 * len(own_host.cgroups.parents), "one spare each"
 
 
+def test_a_provider_that_was_closed_starts_nothing(tmp_path: Path, local_image: Image) -> None:
+    host = LocalHost.probe(tmp_path)
+    host.close()
+
+    async def main() -> None:
+        async with open_local(host, local_image, SPEC):
+            pass
+
+    with pytest.raises(SandboxError, match="was closed"):
+        asyncio.run(main())
+
+
 def test_a_keeper_that_stands_still_is_told_within_the_deadline(
     own_host: LocalHost, local_image: Image
 ) -> None:
