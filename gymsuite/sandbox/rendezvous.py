@@ -5,12 +5,13 @@ connection, and is removed at once.
 """
 
 import asyncio
-import os
 import secrets
 import socket
 import struct
 from contextlib import suppress
 from pathlib import Path
+
+from gymsuite.sandbox.sockets import bind
 
 _PEER = struct.Struct("3i")
 
@@ -25,7 +26,7 @@ class Rendezvous:
         self._listener = socket.socket(socket.AF_UNIX)
         try:
             self._listener.setblocking(False)
-            _bind(self._listener, directory, self.path.name)
+            bind(self._listener, self.path)
             # Root in a container may not pass by a mode, and nobody else can enter the directory.
             self.path.chmod(0o666)
             self._listener.listen(1)
@@ -57,12 +58,3 @@ class Rendezvous:
         self._listener.close()
         with suppress(OSError):
             self.path.unlink()
-
-
-def _bind(listener: socket.socket, directory: Path, name: str) -> None:
-    # An address has room for a hundred bytes, and a directory may be deeper than that.
-    short = os.open(directory, os.O_PATH | os.O_DIRECTORY)
-    try:
-        listener.bind(f"/proc/self/fd/{short}/{name}")
-    finally:
-        os.close(short)

@@ -300,6 +300,18 @@ def test_a_head_in_countless_pieces_is_refused(tmp_path: Path) -> None:
     through(tmp_path, body)
 
 
+def test_a_proxy_listens_in_a_directory_of_any_depth(tmp_path: Path) -> None:
+    directory = tmp_path / ("d" * 120)
+    directory.mkdir()
+
+    async def main() -> bool:
+        path = directory / "socket"
+        async with open_proxy(path, Policy(()), budget_bytes=1, dialer=LOOPBACK):
+            return path.is_socket()
+
+    assert asyncio.run(main())
+
+
 def test_the_proxy_ends_with_its_block_and_takes_its_clients_along(tmp_path: Path) -> None:
     async def run() -> None:
         policy = Policy.parse(("allowed.example",))

@@ -13,6 +13,7 @@ from gymsuite.sandbox.egress.log import ALLOWED, BudgetSpentError, Entry, Log
 from gymsuite.sandbox.egress.policy import Policy
 from gymsuite.sandbox.egress.relay import CHUNK_BYTES, MOST_PIECES, Relay
 from gymsuite.sandbox.egress.request import Refusal, Request, end_of_head, parse_request
+from gymsuite.sandbox.sockets import bind
 
 _MOST_CONNECTIONS = 64
 _HEAD_SECONDS = 10.0
@@ -29,7 +30,7 @@ async def open_proxy(
     log = Log(budget_bytes)
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
         listener.setblocking(False)
-        listener.bind(str(path))
+        bind(listener, path)
         # Whoever the sandbox runs as may connect; who else may is up to the directory.
         os.chmod(path, 0o666)  # noqa: PTH101, S103 - see above; ASYNC240 bars pathlib
         listener.listen(_MOST_CONNECTIONS)
