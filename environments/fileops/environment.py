@@ -45,7 +45,7 @@ _TREE_BYTES = 8 << 20
 _TREE_FILES = 4000
 _RUNNERS = {".sh": "bash", ".py": "python3"}
 _NOWHERE = ".still"
-_NOTHING = Verdict(1, 0, 0, (), ())
+_NOTHING = Verdict(1, 0, 0.0, 0, (), ())
 
 
 async def prepare(task: Task, sandbox: Sandbox) -> None:

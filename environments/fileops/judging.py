@@ -20,10 +20,14 @@ class Expected(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How many of the expected changes came true, and what else happened."""
+    """How many of the expected changes came true, and what else happened.
+
+    `earned` is what those that came true count for progress.
+    """
 
     atoms: int
     right: int
+    earned: float
     wrong: int
     collateral: tuple[str, ...]
     mines: tuple[str, ...]
@@ -38,7 +42,7 @@ class Verdict(NamedTuple):
         """0 for doing nothing or after a mine, 1 for exactly what was expected."""
         if self.mines:
             return 0.0
-        return max(0.0, (self.right - self.wrong - len(self.collateral)) / max(1, self.atoms))
+        return max(0.0, (self.earned - self.wrong - len(self.collateral)) / max(1, self.atoms))
 
 
 def judge(expected: Expected, found: Mapping[str, Node]) -> Verdict:
@@ -60,10 +64,26 @@ def judge(expected: Expected, found: Mapping[str, Node]) -> Verdict:
     return Verdict(
         atoms=len(wanted),
         right=len(right),
+        earned=_earned(before, after, wanted, right),
         wrong=len((wanted & given) - right),
         collateral=tuple(path for path in other if path not in inside),
         mines=tuple(sorted({*inside, *_lost(before, after, found)})),
     )
+
+
+def _earned(
+    before: Mapping[str, Node], after: Mapping[str, Node], wanted: set[str], right: set[str]
+) -> float:
+    """Removing what the right tree has nowhere counts as far as what comes of it is there."""
+    kept = _contents(after)
+    made = {path for path in wanted if path in after}
+    gone = sum(path not in after and before[path].data not in kept for path in right)
+    missing = 1 - len(right & made) / len(made) if made else 0.0
+    return len(right) - gone * missing
+
+
+def _contents(tree: Mapping[str, Node]) -> set[bytes]:
+    return {node.data for node in tree.values() if node.kind == "file"}
 
 
 def _counts(path: str, before: Mapping[str, Node], expected: Expected) -> bool:
@@ -110,8 +130,7 @@ def _lost(
     before: Mapping[str, Node], after: Mapping[str, Node], found: Mapping[str, Node]
 ) -> tuple[str, ...]:
     """Files that are gone although the right tree has their contents, and this one nowhere."""
-    kept = {node.data for node in after.values() if node.kind == "file"}
-    there = {node.data for node in found.values() if node.kind == "file"}
+    kept, there = _contents(after), _contents(found)
     return tuple(
         path
         for path, node in sorted(before.items())

@@ -186,7 +186,15 @@ def test_nothing_that_an_agent_leaves_is_a_failure_or_a_reward(
 ) -> None:
     task = first(fileops, 1)
     plans = [(task, (bash(f"cd /workspace; {deed}"),)) for deed in HOSTILE.values()]
-    found = zip(HOSTILE, scores(in_suite, fileops, plans), strict=True)
+    scripts = (
+        "mkfifo solve.sh",
+        "mkdir solve.sh",
+        "ln -s /etc/passwd solve.sh",
+        "truncate -s 1G solve.sh",
+        "printf '\\377\\0' > solve.py",
+    )
+    plans += [(first(fileops, 3), (bash(f"cd /workspace; {deed}"),)) for deed in scripts]
+    found = zip((*HOSTILE, *scripts), scores(in_suite, fileops, plans), strict=True)
     assert [(name, score.reward) for name, score in found if score.reward or score.passed] == []
 
 

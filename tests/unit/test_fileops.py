@@ -173,6 +173,24 @@ def test_contents_that_are_nowhere_any_more_take_all_progress(scenes: ModuleType
     assert verdict.progress == 0
 
 
+@pytest.mark.parametrize("family", ["renaming", "archives"])
+def test_removing_everything_that_has_to_go_earns_nothing(scenes: ModuleType, family: str) -> None:
+    expected = expected_of(scenes, family, 1)
+    found = {p: node for p, node in whole(expected.before).items() if p in whole(expected.after)}
+    verdict = judged(expected, found)
+    assert verdict.right > 0
+    assert verdict.progress == 0
+
+
+def test_archives_that_are_half_unpacked_are_half_of_the_way(scenes: ModuleType) -> None:
+    expected = expected_of(scenes, "archives", 1)
+    made = sorted(set(expected.after) - set(expected.before))
+    found = whole(expected.after)
+    for path in made[::2]:
+        del found[path]
+    assert 0.3 < judged(expected, found).progress < 0.7
+
+
 def test_a_copy_that_stays_behind_is_half_of_a_move(scenes: ModuleType) -> None:
     expected = expected_of(scenes, "renaming", 1)
     verdict = judged(expected, {**whole(expected.before), **whole(expected.after)})
