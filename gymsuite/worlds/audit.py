@@ -4,8 +4,31 @@ import re
 from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\s\"“”()\[\]{}<>,;!?*]+")
-_SENTENCE = re.compile(r"[.!?:]\s+|\n+")
+_SENTENCE = re.compile(r"[.!?:;]\s+|\n+|\s-+\s")
 _NAME = re.compile(r"[A-Z][a-z]+\Z")
+_COURTESIES = frozenset(
+    [
+        "Best",
+        "Cheers",
+        "Dear",
+        "Hello",
+        "Hey",
+        "Hi",
+        "Kind",
+        "Madam",
+        "No",
+        "Ok",
+        "Okay",
+        "Please",
+        "Regards",
+        "Sir",
+        "Sorry",
+        "Sure",
+        "Thank",
+        "Thanks",
+        "Yes",
+    ]
+)
 _TRIM = ".:'\N{RIGHT SINGLE QUOTATION MARK}$€£#-\N{EN DASH}"
 
 
@@ -31,7 +54,7 @@ def _is_datum(word: str) -> bool:
 
 def _names(sentence: str) -> list[str]:
     words = [_trimmed(word) for word in _WORD.findall(sentence)]
-    return [word for word in words[1:] if _NAME.match(word)]
+    return [word for word in words[1:] if _NAME.match(word) and word not in _COURTESIES]
 
 
 def _stands_in(source: str, fact: str) -> bool:

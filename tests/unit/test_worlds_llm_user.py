@@ -204,6 +204,7 @@ def test_without_options_the_user_is_scripted_and_its_tools_are_the_same() -> No
         ("I, Ada, paid.", ()),
         ("I, Ada Lovelace, paid. Thanks!", ("Lovelace",)),
         ("117", ("117",)),
+        ("Good day, Thanks - Please go on; Still here", ()),
     ],
 )
 def test_facts_need_a_source(text: str, found: tuple[str, ...]) -> None:
