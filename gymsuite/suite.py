@@ -1,8 +1,13 @@
 """Where the suite's own content and its cache lie."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from gymsuite.errors import DefinitionError
+
+_cache: ContextVar[Path | None] = ContextVar("gymsuite_cache", default=None)
 
 
 def suite_root() -> Path:
@@ -18,8 +23,21 @@ def suite_root() -> Path:
 
 
 def default_cache() -> Path:
-    """Where images and other rebuildable files are kept unless the caller says otherwise."""
-    return Path.home() / ".cache" / "gymsuite"
+    """Where images, indexes and other rebuildable files are kept: the user's cache, or another.
+
+    Another is what the innermost `using_cache` around the caller names.
+    """
+    return _cache.get() or Path.home() / ".cache" / "gymsuite"
+
+
+@contextmanager
+def using_cache(folder: Path) -> Iterator[None]:
+    """Keep rebuildable files in `folder` until the block ends, also in tasks that it starts."""
+    token = _cache.set(folder.absolute())
+    try:
+        yield
+    finally:
+        _cache.reset(token)
 
 
 def recipes_folder() -> Path:

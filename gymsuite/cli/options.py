@@ -10,7 +10,15 @@ from rich.console import Console
 
 from gymsuite.errors import UsageError
 from gymsuite.registry import Registry
-from gymsuite.suite import default_cache
+from gymsuite.suite import default_cache, using_cache
+
+
+def _use_cache(context: typer.Context, folder: Path | None) -> Path | None:
+    """Keep what environments build in the same place as images: they ask for no folder."""
+    if folder is not None:
+        context.with_resource(using_cache(folder))
+    return folder
+
 
 RegistryOption = Annotated[
     Path | None,
@@ -23,7 +31,8 @@ CacheOption = Annotated[
         "--cache",
         metavar="DIR",
         envvar="GYMSUITE_CACHE",
-        help=f"Where images are kept; {default_cache()} if not given.",
+        callback=_use_cache,
+        help=f"Where images and indexes are kept; {default_cache()} if not given.",
         show_default=False,
     ),
 ]

@@ -33,6 +33,13 @@ def test_one_command_indexes_and_the_next_finds(folder: Path, tmp_path: Path) ->
     assert "nothing found" in none.stdout
 
 
+def test_an_environments_index_lies_in_the_cache_that_is_given(tmp_path: Path) -> None:
+    command = ("eval", "search/hoptrail-v1", "--agent", "oracle", "-n", "2", "--split", "test")
+    done = gymsuite(*command, "--cache", "mine", "--out", tmp_path / "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.is_dir() for path in (tmp_path / "mine" / "search").iterdir()].count(True) == 1
+
+
 def test_hits_as_json_are_one_object(folder: Path, tmp_path: Path) -> None:
     cache = ("--cache", tmp_path / "cache")
     done = gymsuite("search", "query", folder, "corn", "--json", *cache, cwd=tmp_path)

@@ -22,6 +22,7 @@ from gymsuite import (
     Task,
 )
 from gymsuite.search import Document
+from gymsuite.suite import using_cache
 
 from .conftest import FakeSandbox
 
@@ -196,16 +197,13 @@ def test_two_versions_may_come_in_any_order(environment: Environment) -> None:
     assert not passed(environment, task, values[0], whole)
 
 
-def test_documents_that_drifted_are_an_error(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_that_drifted_are_an_error(environment: Environment, tmp_path: Path) -> None:
     editions = part(environment, "editions")
-    monkeypatch.setattr(editions, "default_cache", lambda: tmp_path)
     page = Document(id="proj/settings.rst", text=PAGE)
     drifted = FakeSandbox(files={editions.SOURCE: page.line() + b"\n"})
-    with pytest.raises(DefinitionError, match="has drifted"):
+    with using_cache(tmp_path), pytest.raises(DefinitionError, match="has drifted"):
         asyncio.run(editions._build("true", drifted))
-    with pytest.raises(DefinitionError, match=r"has no /corpus"):
+    with using_cache(tmp_path), pytest.raises(DefinitionError, match=r"has no /corpus"):
         asyncio.run(editions._build("true", FakeSandbox()))
 
 
