@@ -186,10 +186,11 @@ class Link:
             self._lose(silence)
 
     def _abandon(self, request: int, answer: _Answer) -> None:
-        answered = answer.done() and not answer.cancelled() and not answer.exception()
-        if self._lost or answered:
+        if self._lost:
             return
-        self._abandoned.add(request)
+        if not answer.done() or answer.cancelled() or answer.exception():
+            self._abandoned.add(request)
+        # Also what was answered a moment ago: a process may have been started, or a walk begun.
         self.drop(request)
 
     def _ended(self, error: OSError | None) -> None:

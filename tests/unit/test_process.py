@@ -141,6 +141,20 @@ def test_a_spawn_that_is_cancelled_is_cancelled_in_the_sandbox_and_its_output_le
     assert with_channel(body) == [CANCEL, WINDOW, GONE]
 
 
+def test_a_spawn_that_is_cancelled_as_it_is_answered_is_cancelled_in_the_sandbox() -> None:
+    async def body(channel: Channel, server: ScriptedServer) -> tuple[int, bytes]:
+        task = asyncio.create_task(spawn(channel.link, COMMAND, user=None))
+        request, _, _ = await server.requests.get()
+        server.say(request, REPLY | SPAWN, struct.pack("<BI", 0, 42))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        _, kind, payload = await asyncio.wait_for(server.requests.get(), 5)
+        return kind, payload
+
+    assert with_channel(body) == (CANCEL, struct.pack("<I", 1))
+
+
 def test_a_user_that_there_is_not_makes_no_process() -> None:
     async def body(channel: Channel, server: ScriptedServer) -> str:
         task = asyncio.create_task(spawn(channel.link, COMMAND, user="who"))
