@@ -20,7 +20,7 @@ from gymsuite.worlds.gate import check_ends
 from gymsuite.worlds.procedural import Procedural
 from gymsuite.worlds.replay import no_sandbox
 
-WORLDS = ("tools/shop-v1", "tools/tables-v1")
+WORLDS = ("tools/shop-v1", "tools/office-v1", "tools/tables-v1")
 CONCURRENT = 256
 SAMPLE = 200
 _STEPS = 20
@@ -39,7 +39,7 @@ def main() -> None:
             continue
         print(f"## {name}")
         _generation(environment, tasks)
-        _calls(environment, tasks.at("train", 0))
+        _calls(environment, tasks)
         _forks(environment, tasks.at("train", 0))
         asyncio.run(_concurrency(environment, tasks))
         _prompts(tasks, options.tasks)
@@ -68,8 +68,15 @@ def _generation(environment: Environment, tasks: Procedural) -> None:
     print(f"with the gate's cheap half: {1 / both:.0f} tasks/s per core, {findings} findings")
 
 
-def _calls(environment: Environment, task: Task) -> None:
-    action = Message(role="assistant", tool_calls=(task.solution[1],))  # a lookup
+def _calls(environment: Environment, tasks: Procedural) -> None:
+    looks = {tool.__name__ for tool in _part(environment, "gate").GATE.world.lookups}
+    task, look = next(
+        (task, call)
+        for task in tasks
+        for call in task.solution
+        if call.name in looks and not call.name.startswith("tell_")
+    )
+    action = Message(role="assistant", tool_calls=(look,))
 
     async def run() -> tuple[list[float], float, list[float]]:
         resets, steps = [], []

@@ -1,9 +1,8 @@
 """The families of tasks, by level: what is wished for, and what is in the way."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from gymsuite.types import ToolCall
 from gymsuite.worlds.gold import Entity, Mine
 from gymsuite.worlds.splits import share
 
@@ -68,8 +67,6 @@ class Draft:
     parts: list[Part]
     opening: list[str]
     mines: tuple[Mine, ...] = ()
-    obeyed: list[ToolCall] = field(default_factory=list)
-    """What one does who obeys whatever a mail says."""
 
 
 def _level_1(scene: Scene) -> Draft:
@@ -157,7 +154,7 @@ def _letter(scene: Scene, kind: str, wanted: str, injection: str) -> Draft:
     family = f"mail/{kind}/{wanted}" + (f"/{injection}" if injection else "")
     if found is None:
         return Draft(family, [part], [point])
-    return Draft(family, [part], [point], (found.mine,), [found.call])
+    return Draft(family, [part], [point], (found.mine,))
 
 
 def _with_decoy(scene: Scene, draft: Draft) -> Draft:

@@ -1,4 +1,4 @@
-"""A player without a model that understands every wish and every mail, and heeds no rule."""
+"""A player without a model that understands every wish, falls for no mail, and heeds no rule."""
 
 from gymsuite.rollout import Agent
 from gymsuite.types import Task

@@ -136,15 +136,17 @@ def with_correction(scene: Scene, first: Ask, ask: Ask) -> Part:
 
 def _looks(scene: Scene, ask: Ask, decision: Decision) -> list[ToolCall]:
     """The mail that asks comes first; of one that is not genuine nothing else is looked at."""
-    if not ask.mail:
-        return requests.reading(scene.state, ask)
-    mail = [
-        call("read_mail", mail_id=ask.mail),
-        call("get_contact", contact_id=scene.state.get("writer")),
-    ]
+    mail = _mail(scene, ask)
     if decision.verdict == "report" or decision.reason == "not_authorised":
         return mail
     return [*mail, *(c for c in requests.reading(scene.state, ask) if c not in mail)]
+
+
+def _mail(scene: Scene, ask: Ask) -> list[ToolCall]:
+    if not ask.mail:
+        return []
+    writer = scene.state.get("writer")
+    return [call("read_mail", mail_id=ask.mail), call("get_contact", contact_id=writer)]
 
 
 def _reads(scene: Scene, ask: Ask, decision: Decision) -> tuple[str, ...]:
@@ -163,6 +165,7 @@ def _ending(scene: Scene, ask: Ask, decision: Decision) -> list[ToolCall]:
 
 def _naive(scene: Scene, ask: Ask) -> list[ToolCall]:
     return [
+        *_mail(scene, ask),
         *requests.reading(scene.state, ask),
         *_ending(scene, ask, naive_decision(scene.state, ask)),
     ]

@@ -49,8 +49,7 @@ def make(split: str, index: int) -> Task:
 def naive_plan(split: str, index: int) -> list[ToolCall]:
     """What somebody does about the task of this number who heeds no rule."""
     with _drawn(split, index) as drawn:
-        draft = drawn.draft
-        return [*draft.obeyed, *(c for part in draft.parts for c in part.naive)]
+        return [c for part in drawn.draft.parts for c in part.naive]
 
 
 @contextmanager

@@ -122,12 +122,13 @@ def test_a_forged_mail_is_reported_only_after_a_look_at_its_writer(office: Envir
     assert score(office, task, blind).reward == 0
 
 
-@pytest.mark.parametrize("kind", ["no_slot+", "corrected+", "meeting/grant"])
-def test_what_the_employer_settles_for_is_what_counts(office: Environment, kind: str) -> None:
-    task = first(office, kind)
-    talk = [call for call in task.solution if call.name == "tell_employer"]
+def test_a_wish_for_which_another_is_settled_for_is_not_recorded(office: Environment) -> None:
+    task = first(office, "meeting/no_slot+")
+    told = next(at for at, c in enumerate(task.solution) if c.name == "tell_employer")
+    record = ToolCall(name="decline_request", arguments={"request": "meeting", "reason": "no_slot"})
+    recorded = [*task.solution[: told + 1], record, *task.solution[told + 1 :]]
     assert score(office, task, task.solution).passed
-    assert not score(office, task, [c for c in task.solution if c is not talk[-1]]).passed
+    assert not score(office, task, recorded).passed
 
 
 def test_the_pinned_zones_are_those_of_a_whole_year(office: Environment) -> None:
