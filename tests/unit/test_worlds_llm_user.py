@@ -119,6 +119,12 @@ def test_a_model_that_says_nothing_twice_leaves_the_automaton_its_words() -> Non
     assert heard == [f"{LEAD}hello"]
 
 
+def test_a_model_that_runs_out_of_tokens_has_said_nothing() -> None:
+    task = Registry(suite_root() / "registry.yaml").load("tools/shop-v1").tasks[0]
+    heard, _ = talk(lambda *_: completion(None, finish_reason="length"), by_tool(ASK))
+    assert known(task)["email"] in heard[0]
+
+
 def test_only_the_books_end_the_conversation() -> None:
     heard, _ = talk(saying("thanks, bye, I am done"), by_tool("All done."), by_tool("Really."))
     assert len(heard) == 2
