@@ -24,7 +24,7 @@ from gymsuite.cli.options import (
 from gymsuite.environment import Environment
 from gymsuite.errors import UsageError
 from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
-from gymsuite.types import Task
+from gymsuite.worlds.procedural import OnDemand, Place, places
 
 app = typer.Typer(help="Environments over the Model Context Protocol.", no_args_is_help=True)
 
@@ -79,7 +79,7 @@ def serve(
     _installed()
     opened = with_options(open_registry(registry), settings)
     loaded = opened.load(environment)
-    tasks = _chosen(loaded, task, split)
+    chosen = _chosen(loaded, task, split)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     if control is not None and http is None and not control_token:
         raise UsageError(
@@ -102,8 +102,8 @@ def serve(
         ears = Door(*control_at, key) if control_at is not None else None
         door = Door(*served_at, token) if served_at is not None else None
         note = Console(stderr=True, highlight=False).print
-        async with open_sandboxes(source, sorted(images_of(loaded, tasks)), note) as sandboxes:
-            offer = Offer(loaded, tasks, sandboxes.open, seed, max_episodes, idle_seconds)
+        async with open_sandboxes(source, _images(loaded, chosen), note) as sandboxes:
+            offer = Offer(loaded, chosen, sandboxes.open, seed, max_episodes, idle_seconds)
             with Records(results, typer.echo if door else None) as records:
                 async with Desk(offer, records.keep) as desk:
                     if door is not None:
@@ -158,11 +158,19 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _chosen(environment: Environment, task: str | None, split: str | None) -> Sequence[Task]:
-    tasks = [t for t in environment.tasks if split in (None, t.split) and task in (None, t.id)]
-    if not tasks:
+def _chosen(environment: Environment, task: str | None, split: str | None) -> Sequence[Place]:
+    known = places(environment.tasks)
+    chosen = [p for p in known if split in (None, p.split) and task in (None, p.id)]
+    if not chosen:
         raise UsageError(
-            f"{environment.id} has no such task; an id is {environment.tasks[0].id!r}, and the "
-            f"splits are {', '.join(sorted({t.split for t in environment.tasks}))}"
+            f"{environment.id} has no such task; an id is {known[0].id!r}, and the splits are "
+            f"{', '.join(sorted({place.split for place in known}))}"
         )
-    return tasks
+    return chosen
+
+
+def _images(environment: Environment, chosen: Sequence[Place]) -> list[str]:
+    """What they start from; tasks that are made on demand start from the environment's."""
+    if isinstance(environment.tasks, OnDemand):
+        return [environment.sandbox.image] if environment.sandbox else []
+    return sorted(images_of(environment, (environment.tasks[p.position] for p in chosen)))

@@ -14,6 +14,7 @@ from gymsuite.mcp.visitor import Visitor
 from gymsuite.rollout import rollout
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.types import Rollout, Task
+from gymsuite.worlds.procedural import Place
 
 Keep = Callable[[str, Rollout], None]
 """Takes an episode's id and its record, when it has ended."""
@@ -27,10 +28,13 @@ class FullError(UsageError):
 
 @dataclass(frozen=True)
 class Offer:
-    """What is served: tasks in turn, and again with the next seed when all had theirs."""
+    """What is served: tasks in turn, and again with the next seed when all had theirs.
+
+    `places` says which of the environment's tasks; those made on demand are made when they begin.
+    """
 
     environment: Environment
-    tasks: Sequence[Task]
+    places: Sequence[Place]
     open_sandbox: OpenSandbox
     seed: int = 0
     max_episodes: int = 64
@@ -92,10 +96,11 @@ class Desk:
         """
         if len(self._playing) >= self.offer.max_episodes:
             raise FullError(f"{len(self._playing)} episodes are open, as many as may be")
-        tasks = self.offer.tasks
-        chosen = tasks[self._begun % len(tasks)] if task is None else _find(tasks, task)
+        places = self.offer.places
+        place = places[self._begun % len(places)] if task is None else _find(places, task)
+        chosen = self.offer.environment.tasks[place.position]
         if seed is None:
-            seed = self.offer.seed + self._begun // len(tasks)
+            seed = self.offer.seed + self._begun // len(places)
         self._begun += 1
         name = secrets.token_hex(16)
         sitting = Sitting(name, chosen, seed, Visitor(self.offer.idle_seconds))
@@ -135,10 +140,10 @@ class Desk:
             del self._sittings[name]
 
 
-def _find(tasks: Sequence[Task], wanted: str) -> Task:
-    for task in tasks:
-        if task.id == wanted:
-            return task
-    near = difflib.get_close_matches(wanted, [task.id for task in tasks], n=1, cutoff=0.5)
+def _find(places: Sequence[Place], wanted: str) -> Place:
+    for place in places:
+        if place.id == wanted:
+            return place
+    near = difflib.get_close_matches(wanted, [place.id for place in places], n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise UsageError(f"no task {wanted!r} is on offer{hint}")

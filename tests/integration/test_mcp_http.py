@@ -30,6 +30,7 @@ from gymsuite import (
 from gymsuite.mcp.desk import Desk, Offer
 from gymsuite.mcp.serving import Door, open_control, open_sessions
 from gymsuite.sandbox.protocol import Sandbox
+from gymsuite.worlds.procedural import places
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -100,7 +101,7 @@ def serve(
     """Serve the environment for as long as it is played; return the records."""
 
     async def run() -> list[Rollout]:
-        offer = Offer(ENVIRONMENT, TASKS, no_sandbox, 0, max_episodes, idle_seconds)
+        offer = Offer(ENVIRONMENT, places(TASKS), no_sandbox, 0, max_episodes, idle_seconds)
         async with asyncio.timeout(60), httpx.AsyncClient(timeout=30) as http:
             server = Server("", "", http)
             async with (
@@ -282,7 +283,7 @@ def test_beyond_loopback_a_token_is_needed() -> None:
     serve(play, token="sesame")  # noqa: S106 - of this test
 
     async def listen() -> None:
-        desk = Desk(Offer(ENVIRONMENT, TASKS, no_sandbox), lambda name, record: None)
+        desk = Desk(Offer(ENVIRONMENT, places(TASKS), no_sandbox), lambda name, record: None)
         async with open_sessions(desk, Door("0.0.0.0", 0, "")):  # noqa: S104 - refused
             pass
 

@@ -36,6 +36,7 @@ from gymsuite.mcp.redaction import without_secrets
 from gymsuite.mcp.serving import Door, open_sessions
 from gymsuite.mcp.toolset import mcp_tools
 from gymsuite.sandbox.protocol import Sandbox
+from gymsuite.worlds.procedural import places
 from tests import foreign_server
 
 from .conftest import Provider
@@ -245,7 +246,7 @@ def test_a_server_with_an_address_is_spoken_to_over_http() -> None:
     served = Environment("test/served-v1", [Task(id="t", prompt="p")], verify)
 
     async def run() -> str:
-        desk = Desk(Offer(served, served.tasks, no_sandbox), lambda name, record: None)
+        desk = Desk(Offer(served, places(served.tasks), no_sandbox), lambda name, record: None)
         async with desk, open_sessions(desk, Door("127.0.0.1", 0, "sesame")) as url:
             headers = {"Authorization": "Bearer sesame"}
             entries: dict[str, ServerEntry] = {"far": AddressServer(url=url, headers=headers)}
