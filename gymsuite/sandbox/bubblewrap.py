@@ -51,6 +51,7 @@ class Mounts:
     scratch: str
     binds: tuple[tuple[str, str], ...]
     workdir: str
+    shm: str
     hides: tuple[Path, ...] = ()
     sockets: tuple[tuple[str, str], ...] = ()
 
@@ -88,7 +89,6 @@ class Wish:
 
     network: bool
     serve: Sequence[str]
-    shm_bytes: int
     users: bool = False
 
 
@@ -134,7 +134,7 @@ def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[s
         *_root(mounts),
         *("--proc", "/proc", "--dev", "/dev"),
         *_proc(masks),
-        *("--perms", "1777", "--size", str(wish.shm_bytes), "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's own
+        *("--bind", mounts.shm, "/dev/shm"),  # noqa: S108 - the sandbox's own
         *("--ro-bind", mounts.server, SERVER),
         *(part for name, target in mounts.sockets for part in ("--ro-bind", name, target)),
         # Its tmpfs has no size of its own, so nothing may be put there.

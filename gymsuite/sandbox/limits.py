@@ -47,6 +47,11 @@ class Quota:
         """What /dev/shm may hold: files fill at most five eighths of the memory, or nothing ran."""
         return min(_SHM_BYTES, (self.memory_bytes or _SHM_BYTES * 8) // 8)
 
+    @property
+    def shm_inodes(self) -> int:
+        """How many files may be there; 0 is no limit."""
+        return (self.inodes and max(_LEAST_INODES, self.inodes // 8)) or 0
+
     def on_disk(self) -> "Quota":
         """As far as it can be kept by a sandbox that writes to a disk."""
         return replace(self, disk_bytes=None, inodes=None, file_bytes=self.disk_bytes)

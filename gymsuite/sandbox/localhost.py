@@ -196,10 +196,15 @@ async def _try(host: LocalHost, layer: Path) -> tuple[str, bool]:
 
 def _trial(host: LocalHost, layer: Path) -> list[str]:
     stage, key = Stage(), "trial"
-    mounts = Mounts(stage.host(host.server), (stage.host(layer),), stage.kept(key), (), "/")
-    run = host.run(
-        stage, mounts, Wish(network=False, serve=("0",), shm_bytes=1 << 20, users=host.users)
+    mounts = Mounts(
+        stage.host(host.server),
+        (stage.host(layer),),
+        stage.kept(key),
+        (),
+        "/",
+        stage.memory(1 << 20, 16),
     )
+    run = host.run(stage, mounts, Wish(network=False, serve=("0",), users=host.users))
     return ["upper", key, "1m", "0", "--", *run]
 
 

@@ -64,10 +64,11 @@ def words(host: LocalHost, place: Place, key: str) -> list[str]:
         scratch=stage.kept(key) if place.scratch is None else stage.host(place.scratch),
         binds=tuple((stage.host(path), target) for path, target in place.binds),
         workdir=place.workdir,
+        shm=stage.memory(place.quota.shm_bytes, place.quota.shm_inodes),
         hides=place.image.hides,
         sockets=tuple((stage.host(path), target) for path, target in place.sockets),
     )
     users = host.users and place.in_memory
-    wish = Wish(place.network, enforcement.server(), place.quota.shm_bytes, users)
+    wish = Wish(place.network, enforcement.server(), users)
     run = host.run(stage, mounts, wish)
     return [*upper, *enforcement.settings(), "--", *enforcement.own(), *run]

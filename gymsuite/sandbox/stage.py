@@ -10,6 +10,7 @@ class Stage:
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}
+        self._memory: list[str] = []
 
     def host(self, path: Path) -> str:
         """Name a path of this machine."""
@@ -19,6 +20,11 @@ class Stage:
         """Name what the keeper keeps: by its key, or a path below one."""
         return self._name("kept", place)
 
+    def memory(self, size_bytes: int, inodes: int) -> str:
+        """Name a directory in memory, of the sandbox's own, for what its processes share."""
+        self._memory = ["shm", str(size_bytes), str(inodes)]
+        return f"{_STAGE}/shm"
+
     def _name(self, kind: str, source: str) -> str:
         # Short, as the options of one overlay mount, with all its layers, fit in a page of memory.
         name = self._names.setdefault((kind, source), str(len(self._names)))
@@ -27,4 +33,8 @@ class Stage:
     @property
     def words(self) -> list[str]:
         """Return what the keeper is told."""
-        return [word for (kind, path), name in self._names.items() for word in (kind, name, path)]
+        named = self._names.items()
+        return [
+            *self._memory,
+            *(word for (kind, path), name in named for word in (kind, name, path)),
+        ]

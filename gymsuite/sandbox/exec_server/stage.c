@@ -46,6 +46,7 @@ struct scene {
     unsigned first, count;
     struct piece pieces[MAX_SHOWN];
     struct event events[MAX_EVENTS];
+    const char *shared_bytes, *shared_inodes; /* of its /dev/shm */
     int piece_count, event_count;
     char **run;
 };
@@ -98,6 +99,16 @@ static void own_ipc(void) {
     set("/proc/sys/kernel/sem", "250 32000 100 128");
 }
 
+/* bubblewrap's own tmpfs would have as many inodes as the kernel cares to give. */
+static void show_shared_memory(const struct scene *scene, const struct actor *actor) {
+    char options[128];
+    if (!scene->shared_bytes) return;
+    snprintf(options, sizeof options, "mode=1777,uid=%u,gid=%u,size=%.20s,nr_inodes=%.20s", actor->uid, actor->gid,
+        scene->shared_bytes, scene->shared_inodes);
+    if (mkdir(STAGE "/shm", 0755)) give_up("cannot make", STAGE "/shm");
+    if (mount("tmpfs", STAGE "/shm", "tmpfs", MS_NOSUID | MS_NODEV, options)) give_up("cannot mount on", STAGE "/shm");
+}
+
 static void set_stage(struct scene *scene, struct spaces spaces) {
     if (chdir(STAGE)) give_up("cannot enter", STAGE);
     copy_pieces(scene, true);
@@ -146,6 +157,11 @@ static void add_users(struct scene *scene, struct message *message) {
     scene->count = (unsigned)strtoul(argument(message), NULL, 10);
 }
 
+static void add_shared_memory(struct scene *scene, struct message *message) {
+    scene->shared_bytes = argument(message);
+    scene->shared_inodes = argument(message);
+}
+
 static void limit(struct message *message) {
     int resource = atoi(argument(message));
     rlim_t value = strtoull(argument(message), NULL, 10);
@@ -162,6 +178,7 @@ static void read_scene(struct scene *scene, struct message *message) {
         else if (!strcmp(word, "event")) add_event(scene, message);
         else if (!strcmp(word, "limit")) limit(message);
         else if (!strcmp(word, "users")) add_users(scene, message);
+        else if (!strcmp(word, "shm")) add_shared_memory(scene, message);
         else if (!strcmp(word, "run")) scene->run = message->words + message->at;
         else misuse(word);
     }
@@ -192,6 +209,7 @@ _Noreturn void stage_act(struct actor actor) {
     int users = scene.users ? users_make(actor.uid, actor.gid, scene.first, scene.count) : -1;
     if (scene.users && (users < 0 || (users = fcntl(users, F_DUPFD_CLOEXEC, HIGH)) < 0)) give_up("cannot have", "more users");
     set_stage(&scene, actor.spaces);
+    show_shared_memory(&scene, &actor);
     drop_privileges(actor.uid, actor.gid);
     if (chdir("/")) give_up("cannot enter", "/");
     for (int i = 0; i < scene.event_count; i++) dup2(opened[i], scene.events[i].fd);
