@@ -148,14 +148,14 @@ ATTACKS = (
         KIND,
         "takes it in many small processes",
         "`oom`, `timed_out`",
-        python(_SMALL, Answer((), ("oom",), perhaps=("timed_out", "pids")), timeout=3),
+        python(_SMALL, Answer((), ("oom",), perhaps=("timed_out", "pids")), timeout=1.5),
         _NEEDS,
     ),
     Attack(
         KIND,
         "takes it as buffers of sockets, in the kernel",
         "`oom`",
-        python(_SOCKETS, Answer((), ("oom",), perhaps=("timed_out",)), timeout=3),
+        python(_SOCKETS, Answer((), ("oom",), perhaps=("timed_out",)), timeout=1.5),
         _NEEDS,
     ),
     Attack(
