@@ -155,10 +155,11 @@ class SpawnedProcess:
         )
 
     def _tell(self, kind: Request, *parts: bytes) -> None:
+        if self._gone:
+            return
         if self._link.lost:
             raise SandboxDead(self._link.lost)
-        if not self._gone:
-            self._link.tell(self._request, kind, *parts)
+        self._link.tell(self._request, kind, *parts)
 
     async def _more(self) -> None:
         """Wait for whatever comes next, and see meanwhile that the server lives."""

@@ -108,6 +108,19 @@ def test_when_both_sides_let_a_job_go_nothing_is_said_of_it_any_more() -> None:
     assert with_channel(body) == [(1, GONE, b""), True]
 
 
+def test_a_process_that_is_gone_can_be_closed_when_its_server_is_gone_too() -> None:
+    async def body(channel: Channel, server: ScriptedServer) -> int:
+        process, request = await started(channel, server)
+        server.say(request, REPLY | EXIT, EXITED)
+        server.say(request, REPLY | GONE)
+        server.hang_up()
+        await process.close_stdin()
+        await process.kill()
+        return (await process.wait()).exit_code
+
+    assert with_channel(body) == 3
+
+
 def test_kill_is_asked_for_once_and_waits_for_the_answer() -> None:
     async def body(channel: Channel, server: ScriptedServer) -> list[Any]:
         process, _ = await started(channel, server)
