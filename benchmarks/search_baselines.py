@@ -9,32 +9,14 @@ cite.
 
 import argparse
 import asyncio
-import functools
-import random
 import sys
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
-from gymsuite import Environment, Message, Registry, Sandbox, SandboxSpec, Task, rollout
-from gymsuite.errors import SandboxError, Truncated
-from gymsuite.search import Library, Retriever, baselines
-from gymsuite.types import Action, Observation, ToolCall
-
-
-class Scripted:
-    """Plays calls one by one, then gives up."""
-
-    def __init__(self, calls: Sequence[ToolCall]) -> None:
-        self._calls = iter(calls)
-
-    async def act(self, _: Observation) -> Action:
-        """Play the next call."""
-        call = next(self._calls, None)
-        if call is None:
-            raise Truncated("the script ends here")
-        return Message(role="assistant", tool_calls=(call.model_copy(update={"id": "1"}),))
+from gymsuite import Environment, Registry, Sandbox, SandboxSpec, Task
+from gymsuite.errors import SandboxError
+from gymsuite.search import Library, Retriever
+from gymsuite.search.floors import Known, RetrieverOf, answer_of, common_answer, measure_floors
 
 
 @asynccontextmanager
@@ -44,88 +26,33 @@ async def no_sandbox(_: SandboxSpec) -> AsyncIterator[Sandbox]:
     yield
 
 
-@dataclass(frozen=True)
-class Known:
-    """What policies may know: the split's most common answer, and what is true elsewhere."""
-
-    prior: str
-    remembered: Mapping[str, str]
-
-
-async def plans(
-    environment: Environment, retriever: Retriever, task: Task, known: Known
-) -> dict[str, Sequence[ToolCall]]:
-    """What each policy would do in a task."""
-    if environment.solve is None:
-        raise SystemExit(f"{environment.id} works out no solutions")
-    solution = await environment.solve(task, no_sandbox)
-    question = task.prompt.split("\n")[0]
-    rng = random.Random(task.id)
-    first = await baselines.guess_from(retriever, question, rng, 1)
-    passage = await baselines.guess_from(retriever, question, rng, 20)
-    memory = known.remembered.get(task.prompt)
-    recalled = {} if memory is None else {
-        "memory of the true edition": baselines.answered(solution, memory)
-    }  # fmt: skip
-    return {
-        **recalled,
-        "no-op": baselines.answer_only(""),
-        "most common answer": baselines.answer_only(known.prior),
-        "no search, name in the question": baselines.answer_only(_name(question, rng)),
-        "random passage": baselines.one_shot(question, passage),
-        "first passage": baselines.one_shot(question, first),
-        "solution, nothing opened": baselines.unopened(solution),
-        "solution, citations shuffled": baselines.shuffled(solution),
-        "solution, everything cited": baselines.stuffed(solution),
-        "solution": solution,
-    }
-
-
-def _name(question: str, rng: random.Random) -> str:
-    return rng.choice(question.rstrip("?").split())
-
-
-async def measure(
+async def show(
     environment: Environment, tasks: Sequence[Task], remembered: Mapping[str, str]
 ) -> None:
     """Print the table of one split."""
-    prior, times = Counter(_first(task) for task in tasks).most_common(1)[0]
-    known = Known(prior, remembered if tasks[0].metadata.get("edition") == "perturbed" else {})
-    passed: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    for task in tasks:
-        retriever = await _retriever(environment, task)
-        for name, calls in (await plans(environment, retriever, task, known)).items():
-            agent = Scripted(calls)
-            record = await rollout(environment, task, functools.partial(_seat, agent), no_sandbox)
-            if record.score is None:
-                raise SystemExit(f"{task.id}, {name}: {record.failure}")
-            passed[name] += record.score.passed
-            right[name] += int(record.score.metrics["answer"])
+    prior, times = common_answer(tasks)
+    perturbed = tasks[0].metadata.get("edition") == "perturbed"
+    known = Known(prior, remembered if perturbed else {})
+    floors = await measure_floors(
+        environment, tasks, _retriever_of(environment), no_sandbox, known=known
+    )
     print(f"\n{tasks[0].split}: {len(tasks)} tasks; the most common answer, {times} times: {prior}")
     print(f"{'policy':34} passed  answer")
-    for name in sorted(right, key=lambda name: (passed[name], right[name])):
-        print(f"{name:34} {passed[name] / len(tasks):6.3f}  {right[name] / len(tasks):6.3f}")
+    for name, floor in sorted(floors.items(), key=lambda row: row[1]):
+        print(f"{name:34} {floor.passed:6.3f}  {floor.answer:6.3f}")
 
 
-def _seat(agent: Scripted, _: Task) -> Scripted:
-    return agent
-
-
-def _first(task: Task) -> str:
-    answer = task.hidden["answer"]
-    if answer["kind"] == "set":
-        return ", ".join(item[0] for item in answer["items"])
-    return str(answer["answers"][0] if answer["kind"] == "text" else answer["value"])
-
-
-async def _retriever(environment: Environment, task: Task) -> Retriever:
+def _retriever_of(environment: Environment) -> RetrieverOf:
     module = sys.modules[environment.verifier.__module__]
-    if hasattr(module, "editions"):
-        found: Retriever = await module.editions.open(task.metadata["edition"], no_sandbox)
-        return found
-    library: Library = module.library
-    return await library.open()
+
+    async def of(task: Task) -> Retriever:
+        if hasattr(module, "editions"):
+            found: Retriever = await module.editions.open(task.metadata["edition"], no_sandbox)
+            return found
+        library: Library = module.library
+        return await library.open()
+
+    return of
 
 
 def main() -> None:
@@ -139,11 +66,11 @@ def main() -> None:
     for task in environment.tasks:
         splits.setdefault(task.split, []).append(task)
 
-    remembered = {task.prompt: _first(task) for task in splits.get("true", ())}
+    remembered = {task.prompt: answer_of(task) for task in splits.get("true", ())}
 
     async def run() -> None:
         for tasks in splits.values():
-            await measure(environment, tasks[: chosen.tasks], remembered)
+            await show(environment, tasks[: chosen.tasks], remembered)
 
     asyncio.run(run())
 
