@@ -140,5 +140,6 @@ def swerex(rounds: int) -> dict[str, Any]:
             found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             said = str(getattr(error, "stderr", "") or error).strip().splitlines()
-            return {"skipped": said[-1] if said else type(error).__name__}
+            causes = [line for line in said if "Error" in line or "Timeout" in line]
+            return {"skipped": (causes or said or [type(error).__name__])[-1]}
         return found
