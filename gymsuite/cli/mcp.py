@@ -129,7 +129,7 @@ def tools(
     _installed()
 
     async def ask() -> None:
-        from gymsuite.mcp.listing import list_tools  # noqa: PLC0415 - an extra
+        from gymsuite.mcp.asking import list_tools  # noqa: PLC0415 - an extra
         from gymsuite.mcp.manifest import read_manifest  # noqa: PLC0415 - an extra
         from gymsuite.mcp.places import reach  # noqa: PLC0415 - an extra
 

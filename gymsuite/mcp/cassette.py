@@ -14,9 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from gymsuite.errors import DefinitionError, InfrastructureError
-from gymsuite.mcp.live import OpenServers
 from gymsuite.mcp.redaction import Redact, nothing
-from gymsuite.mcp.requests import Allowance, Request, Result, Servers
+from gymsuite.mcp.requests import Allowance, OpenServers, Request, Result, Servers
 from gymsuite.tools import Context
 from gymsuite.types import Model
 

@@ -20,16 +20,6 @@ def text_of(result: CallToolResult) -> str:
     return "\n".join(_part(part) for part in result.content)
 
 
-def capped(text: str, max_bytes: int) -> str:
-    """The text with its middle left out where it is longer than allowed."""
-    data = text.encode(errors="replace")
-    if len(data) <= max_bytes:
-        return data.decode()
-    half = max_bytes // 2
-    head, tail = data[:half].decode(errors="ignore"), data[-half:].decode(errors="ignore")
-    return f"{head}\n[{len(data) - 2 * half} bytes left out]\n{tail}"
-
-
 def _part(part: ContentBlock) -> str:
     if isinstance(part, TextContent):
         return part.text

@@ -1,20 +1,18 @@
 """Live servers: an episode's own, or one for all episodes where nothing is ever changed."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from gymsuite.errors import UsageError
+from gymsuite.mcp.asking import listed
 from gymsuite.mcp.link import Link
-from gymsuite.mcp.listing import Listing, check_unchanged, listed
+from gymsuite.mcp.listing import Listing, check_unchanged
 from gymsuite.mcp.manifest import ServerEntry
 from gymsuite.mcp.places import Connect, Place, reach
-from gymsuite.mcp.requests import Allowance, Request, Result, Servers
+from gymsuite.mcp.requests import Allowance, OpenServers, Request, Result, Servers
 from gymsuite.tools import Context
-
-OpenServers = Callable[[Context], Servers]
-"""Gives an episode its servers; nothing starts before it is called."""
 
 
 class Links:

@@ -1,8 +1,9 @@
 """What is asked of a foreign server, and what it answered, as plain values."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
+from gymsuite.tools import Context
 from gymsuite.types import Model
 
 
@@ -46,3 +47,7 @@ class Servers(Protocol):
     def close(self) -> None:
         """Let go of them; may be called again."""
         ...
+
+
+OpenServers = Callable[[Context], Servers]
+"""Gives an episode its servers; nothing starts before it is called."""

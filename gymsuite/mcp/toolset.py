@@ -5,10 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gymsuite.mcp.content import capped
 from gymsuite.mcp.listing import Listing
-from gymsuite.mcp.live import OpenServers
-from gymsuite.mcp.requests import Allowance, Request, Servers
+from gymsuite.mcp.requests import Allowance, OpenServers, Request, Servers
 from gymsuite.tools import Context, SchemaTool, Tool, ToolError
 from gymsuite.types import ToolSchema
 
@@ -47,6 +45,16 @@ def _tool(server: str, schema: ToolSchema, name: str, open_servers: OpenServers)
         return text
 
     return SchemaTool(schema.model_copy(update={"name": name}), run)
+
+
+def capped(text: str, max_bytes: int) -> str:
+    """The text with its middle left out where it is longer than allowed."""
+    data = text.encode(errors="replace")
+    if len(data) <= max_bytes:
+        return data.decode()
+    half = max_bytes // 2
+    head, tail = data[:half].decode(errors="ignore"), data[-half:].decode(errors="ignore")
+    return f"{head}\n[{len(data) - 2 * half} bytes left out]\n{tail}"
 
 
 def _names(listing: Listing, reserved: Collection[str]) -> Mapping[tuple[str, str], str]:

@@ -26,18 +26,21 @@ from gymsuite import (
     UsageError,
     submit,
 )
+from gymsuite.mcp.asking import list_tools
 from gymsuite.mcp.cassette import by_history, by_request, recorded, replayed
 from gymsuite.mcp.desk import Desk, Offer
-from gymsuite.mcp.listing import Listing, list_tools
-from gymsuite.mcp.live import OpenServers, per_episode, shared
+from gymsuite.mcp.listing import Listing
+from gymsuite.mcp.live import per_episode, shared
 from gymsuite.mcp.manifest import AddressServer, CommandServer, ServerEntry, read_manifest
 from gymsuite.mcp.places import in_sandbox, on_host, reach
 from gymsuite.mcp.redaction import without_secrets
+from gymsuite.mcp.requests import OpenServers
 from gymsuite.mcp.serving import Door, open_sessions
 from gymsuite.mcp.toolset import mcp_tools
 from gymsuite.sandbox.protocol import Sandbox
 from gymsuite.worlds.procedural import places
 from tests import foreign_server
+from tests.command_line import gymsuite, make_suite
 
 from .conftest import Provider
 
@@ -320,6 +323,47 @@ def test_secrets_are_in_no_cassette_and_in_no_observation(listing: Listing, tmp_
     assert play(environment(listing, taping), leak) == [["the key is [API_KEY], thanks", "note 1"]]
     assert KEY not in cassette.read_text()
     assert "my [API_KEY]!" in cassette.read_text()
+
+
+REPLAYING = '''
+"""Take a note."""
+import sys
+from pathlib import Path
+from gymsuite import OpenSandbox, Score, Submission, Task, ToolCall, submit
+from gymsuite.mcp.cassette import by_history, replayed
+from gymsuite.mcp.listing import read_listing
+from gymsuite.mcp.toolset import mcp_tools
+
+assert "mcp" not in sys.modules, "a replay needs no extra"
+HERE = Path(__file__).parent
+tools = (
+    *mcp_tools(read_listing(HERE / "tools.json"), replayed(HERE / "cassette.jsonl", by_history)),
+    submit,
+)
+names = ["notes_all", "note", "notes_all", "submit"]
+solution = tuple(
+    ToolCall(name=name, arguments={"text": "a"} if name == "note" else {}) for name in names
+)
+tasks = (Task(id="t", prompt="Note an a.", solution=solution),)
+
+async def verify(task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
+    return Score(reward=1.0, passed=True)
+'''
+
+
+def test_an_environment_of_a_cassette_needs_neither_servers_nor_the_extra(
+    listing: Listing, tmp_path: Path
+) -> None:
+    registry = make_suite(tmp_path, REPLAYING)
+    folder = tmp_path / "say_yes"
+    (folder / "tools.json").write_text(listing.model_dump_json())
+    live = per_episode(ENTRIES, listing, on_host)
+    taping = environment(listing, recorded(live, folder / "cassette.jsonl", by_history))
+    play(taping, take_notes)
+    options = ("--registry", registry, "--agent", "oracle", "--out", tmp_path / "run", "--json")
+    done = gymsuite("eval", "test/yes-v1", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["mean_reward"] == 1.0
 
 
 def test_a_cassette_that_is_none_is_said_at_once(tmp_path: Path) -> None:
