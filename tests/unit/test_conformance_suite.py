@@ -86,8 +86,8 @@ def test_every_promise_and_every_attack_has_a_name_of_its_own() -> None:
 
 def test_the_groups_are_those_of_the_protocol() -> None:
     assert list(dict.fromkeys(case.group for case in CASES)) == [
-        "commands", "streams", "processes", "files", "transfer", "changes", "snapshot", "limits",
-        "isolation", "loss",
+        "commands", "streams", "processes", "users", "files", "transfer", "changes", "snapshot",
+        "limits", "isolation", "loss",
     ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from gymsuite.sandbox.conformance import (
     snapshots,
     streams,
     transfer,
+    users,
 )
 from gymsuite.sandbox.conformance.case import Case, NotKept, NotOffered, Result, Verdict
 from gymsuite.sandbox.protocol import OpenSandbox
@@ -25,6 +26,7 @@ CASES: tuple[Case, ...] = (
     *commands.CASES,
     *streams.CASES,
     *processes.CASES,
+    *users.CASES,
     *files.CASES,
     *transfer.CASES,
     *changes.CASES,
