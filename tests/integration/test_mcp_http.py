@@ -222,6 +222,43 @@ def test_bad_requests_begin_no_episode() -> None:
     assert serve(play) == []
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"thought": NaN}',
+        '{"thought": "\\u0000"}',
+        '{"thought": "\\ud800"}',
+        '{"thought": "\u202egnp.x"}',
+        '{"thought": ' + "[" * 150 + "]" * 150 + "}",
+        '{"thought": ' + "[" * 5000 + "]" * 5000 + "}",
+        '{"thought": ' + "9" * 5000 + "}",
+        '{"": 1, "self": 2, "context": 3, "thought": "x"}',
+        "[]",
+        '"thought"',
+        "null",
+    ],
+)
+def test_odd_arguments_are_told_what_is_wrong_and_end_nothing(arguments: str) -> None:
+    async def play(server: Server) -> None:
+        opened = await server.initialize()
+        headers = {**HEADERS, "mcp-session-id": opened.headers["mcp-session-id"]}
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        await server.http.post(server.url, json=ready, headers=headers)
+        asked = (
+            '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"think","arguments":'
+        )
+        content = (asked + arguments + "}}").encode()
+        reply = await server.http.post(server.url, content=content, headers=headers)
+        assert reply.status_code in (200, 400)
+        assert "Traceback" not in reply.text
+        again = (asked + '{"thought": "x"}}}').encode()
+        reply = await server.http.post(server.url, content=again, headers=headers)
+        assert "thought about x" in reply.text
+
+    (record,) = serve(play)
+    assert record.score is not None
+
+
 def test_no_more_episodes_than_allowed() -> None:
     async def play(server: Server) -> None:
         first = await server.initialize()
