@@ -2,23 +2,35 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import Model
 
 
+def _numbered(name: object) -> object:
+    """A number as an id: many corpora count their documents."""
+    return str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+
+
+def _present(value: object) -> object:
+    return "" if value is None else value
+
+
+_Text = Annotated[str, BeforeValidator(_present)]
+
+
 class Document(Model):
     """One text that can be found and opened. `meta` is carried, never searched."""
 
-    id: str = Field(min_length=1)
-    title: str = ""
+    id: Annotated[str, BeforeValidator(_numbered)] = Field(min_length=1)
+    title: _Text = ""
     text: str
-    url: str = ""
-    date: str = ""
-    meta: Mapping[str, Any] = {}
+    url: _Text = ""
+    date: _Text = ""
+    meta: Annotated[Mapping[str, Any], BeforeValidator(lambda value: value or {})] = {}
 
     def line(self) -> bytes:
         """The document as one canonical line of JSON, without a line end."""

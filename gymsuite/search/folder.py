@@ -1,5 +1,6 @@
 """Any folder of Markdown, reStructuredText, HTML or plain text as a corpus of one's own."""
 
+import codecs
 import re
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
@@ -74,7 +75,8 @@ def open_folder(path: Path, cache: Callable[[], Path], progress: Progress = sile
 def folder_documents(folder: Path) -> Iterator[Document]:
     """The documents below a folder, by their paths.
 
-    Hidden files, links, binary files and files larger than `MOST_BYTES` are left out.
+    Hidden and unreadable files, links, binary files and files larger than `MOST_BYTES` are left
+    out.
     """
     found = False
     for path in sorted(folder.rglob("*")):
@@ -83,13 +85,24 @@ def folder_documents(folder: Path) -> Iterator[Document]:
             continue
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
             continue
-        data = path.read_bytes()
-        if b"\0" in data:
+        text = _text(path)
+        if text is None:
             continue
         found = True
-        yield _document(inside, data.decode(errors="replace"))
+        yield _document(inside, text)
     if not found:
         raise DefinitionError(f"{folder}: no documents in it ({', '.join(SUFFIXES)})")
+
+
+def _text(path: Path) -> str | None:
+    """What a file says, or None for one that is binary or may not be read."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    return None if b"\0" in data else data.decode("utf-8-sig", errors="replace")
 
 
 def _document(inside: Path, text: str) -> Document:
@@ -100,7 +113,11 @@ def _document(inside: Path, text: str) -> Document:
         heading = _HEADING.search(text) or _UNDERLINED.search(text)
         title = heading[1] if heading else ""
     title = " ".join(title.split())[:_LONGEST_TITLE]
-    return Document(id=inside.as_posix(), title=title or inside.stem, text=text)
+    # A name may hold bytes that are no UTF-8; they come as lone surrogates.
+    name, stem = (
+        part.encode(errors="backslashreplace").decode() for part in (inside.as_posix(), inside.stem)
+    )
+    return Document(id=name, title=title or stem, text=text)
 
 
 def html_text(source: str) -> tuple[str, str]:

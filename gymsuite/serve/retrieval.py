@@ -6,6 +6,7 @@ JSON, or in MessagePack, which is answered in MessagePack. Without scores docume
 One `query` in MessagePack gets its hits without the list around them.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -23,8 +24,12 @@ from gymsuite.search.retriever import Hit, Retriever
 from gymsuite.types import Model
 
 MOST_BODY_BYTES = 1 << 20
-MOST_QUERIES = 512
+MOST_QUERIES = 4096
+"""Search-R1 sends the queries of a whole batch at once: 512 prompts with five rollouts each."""
 MOST_RESULTS = 100
+MOST_DOCUMENTS = 20_480
+"""How many documents one request may ask for: queries times `topk`."""
+MOST_ANSWER_CHARACTERS = 32 << 20
 MOST_CONTENT_CHARACTERS = 8000
 _DEFAULT_RESULTS = 3
 _JSON, _MSGPACK = "application/json", "application/msgpack"
@@ -65,8 +70,25 @@ def retrieval_app(retriever: Retriever) -> Starlette:
     async def retrieve(body: Mapping[str, Any], packed: bool) -> Mapping[str, Any]:  # noqa: FBT001 - of the wire
         queries, single = _queries(body)
         topk = _topk(body)
+        if len(queries) * topk > MOST_DOCUMENTS:
+            raise _Bad(
+                422,
+                f"{len(queries)} queries with {topk} hits each; {MOST_DOCUMENTS} hits in one "
+                "request at most: send fewer queries at a time",
+            )
         scored = bool(body.get("return_scores"))
-        found = [await retriever.search(query, topk) for query in queries]
+        found, size = [], 0
+        for query in queries:
+            hits = await retriever.search(query, topk)
+            found.append(hits)
+            size += sum(min(len(hit.document.text), MOST_CONTENT_CHARACTERS) for hit in hits)
+            if size > MOST_ANSWER_CHARACTERS:
+                raise _Bad(
+                    422,
+                    f"the answer is longer than {MOST_ANSWER_CHARACTERS} characters: send fewer "
+                    "queries at a time, or a smaller topk",
+                )
+            await asyncio.sleep(0)  # a large request must not keep the others waiting
         result = [[_dialect(hit, scored) for hit in hits] for hits in found]
         return {"result": result[0] if single and packed else result}
 
@@ -141,7 +163,9 @@ async def _body(request: Request) -> bytes:
 def _is_packed(request: Request, data: bytes) -> bool:
     """GEM's client sends MessagePack without a content type; JSON never begins like its maps."""
     said = request.headers.get("content-type", "")
-    return "msgpack" in said or (not said and data.lstrip()[:1] != b"{")
+    if "msgpack" in said or "json" in said:
+        return "msgpack" in said
+    return data.lstrip()[:1] != b"{"
 
 
 def _decode(data: bytes, *, packed: bool) -> Mapping[str, Any]:

@@ -1,4 +1,5 @@
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,19 @@ def test_documents_have_titles_and_paths(folder: Path) -> None:
         "sub/plain.TXT": "plain",
         "weir.md": "The *Weir*",
     }
+
+
+def test_files_of_every_encoding_and_name_are_found(tmp_path: Path) -> None:
+    (tmp_path / "bom.md").write_bytes(b"\xef\xbb\xbf# Marked\n")
+    (tmp_path / "wide.txt").write_bytes("a giraffe".encode("utf-16"))
+    (tmp_path / os.fsdecode(b"na\xefve.md")).write_text("text")
+    (tmp_path / "gone.md").mkdir()
+    found = [(d.id, d.title, d.text) for d in folder_documents(tmp_path)]
+    assert found == [
+        ("bom.md", "Marked", "# Marked\n"),
+        ("na\\udcefve.md", "na\\udcefve", "text"),
+        ("wide.txt", "wide", "a giraffe"),
+    ]
 
 
 def test_html_becomes_the_text_that_one_sees() -> None:

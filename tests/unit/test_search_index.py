@@ -145,6 +145,13 @@ def test_wiki_18_rows_are_documents(tmp_path: Path) -> None:
     assert list(read_documents(path)) == [Document(id="7", title="Ada", text="She wrote.")]
 
 
+def test_ids_may_be_numbers_and_fields_empty(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    row = {"id": 3, "title": None, "text": "x", "url": None, "date": None, "meta": None}
+    path.write_text(json.dumps(row))
+    assert list(read_documents(path)) == [Document(id="3", text="x")]
+
+
 def test_parquet_is_a_corpus_too(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -122,6 +122,30 @@ def test_gem_speaks_messagepack(address: tuple[str, int], content_type: str | No
     assert msgpack.unpackb(data)["result"][0]["document"]["id"] == "weir"
 
 
+def test_the_queries_of_a_whole_batch_come_in_one_request(address: tuple[str, int]) -> None:
+    found = ask(address, "/retrieve", queries=["weir", "heron"] * 1280, topk=1)["result"]
+    assert len(found) == 2560
+    assert {hits[0]["id"] for hits in found[::2]} == {"weir"}
+
+
+def test_json_under_another_content_type_is_json(address: tuple[str, int]) -> None:
+    body = b'{"query": "weir", "topk": 1}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        assert json.loads(post(address, "/retrieve", body, kind)[1])["result"][0][0]["id"] == "weir"
+    packed = msgpack.packb({"query": "weir", "topk": 1})
+    assert post(address, "/retrieve", packed, "application/octet-stream")[0] == 200
+
+
+def test_an_answer_has_a_limit(tmp_path: Path) -> None:
+    text = "weir " * 2000
+    documents = [Document(id=str(n), text=text) for n in range(100)]
+    library = Library(Corpus("long", lambda: documents), lambda: tmp_path)
+    with served(asyncio.run(library.open())) as where:
+        body = json.dumps({"queries": ["weir"] * 200, "topk": 100}).encode()
+        status, data, _ = post(where, "/retrieve", body)
+        assert (status, "smaller topk" in json.loads(data)["error"]) == (422, True)
+
+
 def test_a_query_without_hits_is_an_empty_list(address: tuple[str, int]) -> None:
     for query in ("", "???", "unheardof", "\ud800"):
         assert ask(address, "/retrieve", queries=[query])["result"] == [[]]
@@ -142,7 +166,8 @@ def test_a_query_without_hits_is_an_empty_list(address: tuple[str, int]) -> None
         (b'{"query": "x", "topk": 101}', 422, "topk"),
         (b'{"query": "x", "topk": true}', 422, "topk"),
         (b'{"query": "x", "topk": "3"}', 422, "topk"),
-        (json.dumps({"queries": ["x"] * 513}).encode(), 422, "512 at most"),
+        (json.dumps({"queries": ["x"] * 4097}).encode(), 422, "4096 at most"),
+        (json.dumps({"queries": ["x"] * 4096, "topk": 6}).encode(), 422, "fewer queries"),
         (b'{"query": "' + b"x" * (1 << 20) + b'"}', 413, "larger"),
         (b"\xff\xfe", 400, "JSON"),
     ],
