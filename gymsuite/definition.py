@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from gymsuite.environment import Collect, Prepare, Respond, Solve, Verifier
+from gymsuite.environment import Collect, Prepare, Respond, Solve, TaskGate, Verifier
 from gymsuite.errors import DefinitionError, GymsuiteError, describe
 from gymsuite.tools import Tool, submit
 from gymsuite.types import Task
@@ -28,6 +28,7 @@ class Definition(NamedTuple):
     collect: Collect | None
     respond: Respond | None
     solve: Solve | None
+    gate: TaskGate | None
 
 
 def read_definition(folder: Path, name: str, options: Mapping[str, str] = {}) -> Definition:
@@ -63,6 +64,7 @@ def read_definition(folder: Path, name: str, options: Mapping[str, str] = {}) ->
         collect=_function(module, "collect", where),
         respond=_function(module, "respond", where),
         solve=_function(module, "solve", where),
+        gate=_gate(module, where),
     )
 
 
@@ -112,6 +114,18 @@ def _function(module: object, part: str, where: Path) -> Any:  # noqa: ANN401 - 
     found = getattr(module, part, None)
     if found is not None and not callable(found):
         raise DefinitionError(f"{where}: `{part}` is {_kind(found)}, not an `async def` function")
+    return found
+
+
+def _gate(module: object, where: Path) -> Any:  # noqa: ANN401 - an author's, to be checked
+    found = getattr(module, "gate", None)
+    if isinstance(found, ModuleType):  # a sibling gate.py that was imported, and no more than that
+        return None
+    if found is not None and not callable(getattr(found, "faults", None)):
+        raise DefinitionError(
+            f"{where}: `gate` is {_kind(found)}; it would have an `async def "
+            "faults(environment, task, open_sandbox)`, as gymsuite.worlds.gate.Gate has"
+        )
     return found
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from gymsuite.deadline import Deadline
 from gymsuite.errors import DeadlineError, GymsuiteError, VerifierError, describe
@@ -37,6 +38,16 @@ Solve = Callable[[Task, OpenSandbox], Awaitable[tuple[ToolCall, ...]]]
 """Works out a solution that is not stored with the task; only the oracle asks for it."""
 
 
+class TaskGate(Protocol):
+    """What has to be true of a task beyond the promises that every environment keeps."""
+
+    async def faults(
+        self, environment: "Environment", task: Task, open_sandbox: OpenSandbox
+    ) -> Sequence[str]:
+        """What is wrong with a task, each fault in a line."""
+        ...
+
+
 @dataclass(frozen=True)
 class Environment:
     """Tasks, tools, a verifier, and what each episode runs in.
@@ -55,6 +66,7 @@ class Environment:
     collect: Collect | None = None
     respond: Respond | None = None
     solve: Solve | None = None
+    gate: TaskGate | None = None
     description: str = ""
 
     @cached_property

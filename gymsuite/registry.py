@@ -48,7 +48,11 @@ class _RegistryFile(Model):
 @dataclass(frozen=True)
 class _Entry:
     spec: EnvironmentSpec
-    root: Path
+    file: Path
+
+    @property
+    def root(self) -> Path:
+        return self.file.parent
 
 
 class Registry:
@@ -96,6 +100,10 @@ class Registry:
     def spec(self, name: str) -> EnvironmentSpec:
         """The entry of one id; raises `UsageError` with the nearest one for an unknown id."""
         return self._entry(name).spec
+
+    def file_of(self, name: str) -> Path:
+        """The registry.yaml that has this id; raises `UsageError` as `spec` does."""
+        return self._entry(name).file
 
     @property
     def complete(self) -> tuple[str, ...]:
@@ -158,9 +166,9 @@ class Registry:
         specs = _read(path)
         if both := specs.keys() & self._entries.keys():
             raise DefinitionError(f"{path}: {min(both)!r} is already registered; choose another id")
-        root = path.parent.resolve()
-        self._entries.update({name: _Entry(spec, root) for name, spec in specs.items()})
-        self._roots = (*self._roots, root)
+        file = path.resolve()
+        self._entries.update({name: _Entry(spec, file) for name, spec in specs.items()})
+        self._roots = (*self._roots, file.parent)
 
 
 def _read(path: Path) -> Mapping[str, EnvironmentSpec]:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gymsuite.authoring.gating import gate_opens, plays_the_same
 from gymsuite.authoring.promises import KEPT, PROMISES, Case, Outcome, Verdict, steps
 from gymsuite.authoring.traces import traces
 from gymsuite.environment import Environment
@@ -41,11 +42,16 @@ class Watcher:
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """How many tasks to check (None: all), how many at once, and where sandboxes come from."""
+    """How many tasks to check (None: all), how many at once, and where sandboxes come from.
+
+    `registry` is the registry.yaml of the environment; without it tasks are not replayed in other
+    processes.
+    """
 
     sandboxes: SandboxSource
     count: int | None = None
     concurrency: int = 4
+    registry: Path | None = None
 
 
 async def check_environment(
@@ -53,11 +59,14 @@ async def check_environment(
 ) -> list[Finding]:
     """Check every promise; the findings are in the order of `PROMISES`, then two more.
 
+    Where the environment has a gate, what that says of the tasks stands before those two.
+
     Raises what opening the provider and building the images raises.
     """
     tasks = make_plan([environment], count=request.count).tasks[environment.id]
     source = request.sandboxes
-    watcher.begin(steps(len(tasks)) + 2)
+    gate = environment.gate
+    watcher.begin(steps(len(tasks)) + 2 + (len(tasks) if gate else 0))
     findings = []
 
     async def look(promise: str, work: Awaitable[Verdict]) -> None:
@@ -79,6 +88,11 @@ async def check_environment(
         case = Case(environment, tasks, opened.open, request.concurrency, watcher.tick)
         for promise, check in PROMISES.items():
             await look(promise, check(case))
+        if gate is not None:
+            await look("the task gate finds no fault", gate_opens(case, gate))
+        if gate is not None and request.registry is not None:
+            replayed = plays_the_same(environment, tasks, request.registry)
+            await look("tasks play the same in other processes and places", replayed)
         await look("Gymnasium's check_env passes", _gymnasium(environment, source, watcher))
         left = _left(before, source.cache, opened.provider, watcher)
         await look("nothing is left behind", left)

@@ -88,7 +88,7 @@ async def scores_the_same_again(case: Case) -> Verdict:
         found = await _each(case, again, (*case.solved, *case.idle))
     except (InfrastructureError, DefinitionError) as error:
         return Verdict("unknown", str(error))
-    return _complain([line for line in found if line])
+    return complain([line for line in found if line])
 
 
 async def reset_is_pure(case: Case) -> Verdict:
@@ -101,7 +101,7 @@ async def reset_is_pure(case: Case) -> Verdict:
 
     changed = [task.id for task in case.tasks if await begin(task) != await begin(task)]
     case.tick()
-    return _complain([f"{task}: two resets differ" for task in changed])
+    return complain([f"{task}: two resets differ" for task in changed])
 
 
 async def hides_what_is_hidden(case: Case) -> Verdict:
@@ -117,7 +117,7 @@ async def hides_what_is_hidden(case: Case) -> Verdict:
             if len(secret.strip()) >= _SHORTEST_SECRET and secret.strip() in seen
         ]
     case.tick()
-    return _complain(leaks)
+    return complain(leaks)
 
 
 async def survives_a_broken_image(case: Case) -> Verdict:
@@ -233,10 +233,11 @@ def _judge(records: Sequence[Rollout], right: Callable[[Score], bool]) -> Verdic
     if not wrong and failures:
         task, failure = failures[0]
         return Verdict("unknown", f"{len(failures)} failed; {task}: {failure.message}")
-    return _complain(wrong)
+    return complain(wrong)
 
 
-def _complain(wrong: Sequence[str]) -> Verdict:
+def complain(wrong: Sequence[str]) -> Verdict:
+    """Broken, with the first of what is wrong; kept if nothing is."""
     if not wrong:
         return KEPT
     more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -77,7 +78,9 @@ def check(
     console, errors = Console(), Console(stderr=True, quiet=as_json)
     found: dict[str, Sequence[Finding]] = {}
     for name in _names(environments, opened, every=every):
-        found[name] = _check(opened.load(name), request, errors, red_team=red_team)
+        file = None if opened.spec(name).options else opened.file_of(name)
+        here = replace(request, registry=file)
+        found[name] = _check(opened.load(name), here, errors, red_team=red_team)
         if not as_json:
             console.print(_table(name, found[name]))
     outcomes = {finding.outcome for findings in found.values() for finding in findings}

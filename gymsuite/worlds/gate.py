@@ -45,6 +45,13 @@ class Gate:
     refusals: Callable[[Task], Sequence[Plan]]
     irrelevant: Callable[[Task], Plan]
 
+    async def faults(
+        self, environment: Environment, task: Task, open_sandbox: OpenSandbox
+    ) -> tuple[str, ...]:
+        """What `check` finds, each finding in a line."""
+        found = await check(environment, self, task, open_sandbox)
+        return tuple(f"{finding.check}: {finding.message}" for finding in found)
+
 
 async def play(
     environment: Environment, task: Task, plan: Plan, open_sandbox: OpenSandbox

@@ -72,3 +72,13 @@ def test_all_checks_every_environment_and_shows_a_table(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout.count("the solution passes") == 2
     assert "test/also-v1" in done.stdout
+
+
+def test_the_gate_of_an_environment_is_tried_and_its_tasks_replayed(tmp_path: Path) -> None:
+    done = gymsuite("check", "tools/office-v1", "-n", "2", "--json", cwd=tmp_path)
+    findings = json.loads(done.stdout)["environments"]["tools/office-v1"]
+    found = {f["promise"]: f["outcome"] for f in findings}
+    assert done.returncode == 0
+    assert len(found) == 12
+    assert found["the task gate finds no fault"] == "kept"
+    assert found["tasks play the same in other processes and places"] == "kept"
