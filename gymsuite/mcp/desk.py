@@ -43,7 +43,7 @@ class Offer:
 
 @dataclass
 class Sitting:
-    """One episode: who plays it, and in the end its record."""
+    """One episode: who plays it, and in the end its record, without what was said."""
 
     id: str
     task: Task
@@ -54,7 +54,10 @@ class Sitting:
 
 
 class Desk:
-    """Begins episodes and remembers them. Leaving the block ends them, scored if it is in order."""
+    """Begins episodes and remembers them. Leaving the block ends them, scored if it is in order.
+
+    Leaving raises what `keep` raised: a record that was lost is never passed over.
+    """
 
     def __init__(self, offer: Offer, keep: Keep) -> None:
         self.offer = offer
@@ -62,6 +65,7 @@ class Desk:
         self._begun = 0
         self._sittings: dict[str, Sitting] = {}
         self._playing: dict[str, asyncio.Task[None]] = {}
+        self._faults: list[Exception] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,6 +83,8 @@ class Desk:
             for task in playing:
                 task.cancel()
         await asyncio.gather(*playing, return_exceptions=True)
+        if error is None and self._faults:
+            raise self._faults[0]
 
     @property
     def sittings(self) -> tuple[Sitting, ...]:
@@ -118,8 +124,9 @@ class Desk:
         self._sittings.pop(sitting.id, None)
 
     async def _play(self, sitting: Sitting) -> None:
+        record: Rollout | None = None
         try:
-            sitting.record = await rollout(
+            record = await rollout(
                 self.offer.environment,
                 sitting.task,
                 lambda _: sitting.visitor,
@@ -127,10 +134,13 @@ class Desk:
                 seed=sitting.seed,
                 agent_name=f"mcp/{sitting.id}",
             )
-            self._keep(sitting.id, sitting.record)
+            self._keep(sitting.id, record)
+        except Exception as error:  # noqa: BLE001 - whoever leaves the block hears of it
+            self._faults.append(error)
         finally:
             del self._playing[sitting.id]
-            sitting.visitor.conclude(sitting.record)
+            sitting.visitor.conclude(record)
+            sitting.record = _outcome(record)
             sitting.over.set()
 
     def _forget(self) -> None:
@@ -138,6 +148,11 @@ class Desk:
         ended = [name for name in self._sittings if name not in self._playing]
         for name in ended[: max(0, len(ended) - _MOST_ENDED)]:
             del self._sittings[name]
+
+
+def _outcome(record: Rollout | None) -> Rollout | None:
+    """What is remembered of an episode: how it ended, without all that was said."""
+    return record and record.model_copy(update={"messages": (), "submission": None})
 
 
 def _find(places: Sequence[Place], wanted: str) -> Place:

@@ -326,3 +326,28 @@ def test_beyond_loopback_a_token_is_needed() -> None:
 
     with pytest.raises(UsageError, match="token"):
         asyncio.run(listen())
+
+
+def test_a_record_that_cannot_be_kept_is_not_passed_over() -> None:
+    def keep(name: str, record: Rollout) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def run() -> None:
+        async with Desk(Offer(ENVIRONMENT, places(TASKS), no_sandbox), keep) as desk:
+            sitting = desk.begin()
+            sitting.visitor.leave("test")
+            await sitting.over.wait()
+
+    with pytest.raises(OSError, match="No space left"):
+        asyncio.run(run())
+
+
+def test_what_is_remembered_of_an_episode_is_how_it_ended() -> None:
+    async def play(server: Server) -> None:
+        begun = await server.ask("POST", body={})
+        ended = await server.ask("POST", f"/{begun['episode']}/end", {"answer": "no"})
+        assert ended["score"]["reward"] == 0.0
+        assert await server.ask("GET", f"/{begun['episode']}") == ended
+
+    (record,) = serve(play)
+    assert record.messages[-1].text == "no"
