@@ -5,11 +5,12 @@ later one raises, with the reason: a lost command is never an empty result.
 """
 
 import errno
+import math
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from gymsuite.errors import PathRefused, SandboxError
+from gymsuite.errors import PathRefused, SandboxError, UsageError
 from gymsuite.sandbox import replies, wire
 from gymsuite.sandbox.link import GRACE_SECONDS, ByteStream, Link
 from gymsuite.sandbox.protocol import (
@@ -24,6 +25,7 @@ from gymsuite.sandbox.wire import MalformedError, Reply, Request, Unsendable
 
 FILE_SECONDS = 60.0
 _NOT_RUNNABLE = 126
+_MOST_MODE = 0o7777
 # A full disk is not among them: a sandbox has one of its own, and fills it itself.
 _MACHINE_IS_SICK = frozenset((errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE))
 
@@ -106,6 +108,8 @@ class Channel:
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file, making its parent directories."""
+        if not 0 <= mode <= _MOST_MODE:
+            raise UsageError(f"a file of mode {mode:#o}; it would be between 0 and {_MOST_MODE:#o}")
         try:
             head = wire.number(mode) + wire.text(path)
             error = await self.ask(
@@ -154,6 +158,8 @@ class _Follower:
 
 
 def _milliseconds(seconds: float) -> int:
+    if math.isnan(seconds):
+        raise UsageError("a timeout of NaN seconds; it would be a number, or math.inf")
     return max(1, round(min(seconds, wire.MAX_SECONDS) * 1000))
 
 

@@ -1,12 +1,13 @@
 """The channel's promises, against a server that is a script of frames."""
 
 import asyncio
+import math
 import struct
 from typing import Any
 
 import pytest
 
-from gymsuite.errors import PathRefused, SandboxError
+from gymsuite.errors import PathRefused, SandboxError, UsageError
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.protocol import Stream
 from tests.unit.scripted_server import (
@@ -186,6 +187,18 @@ def test_text_with_a_nul_is_refused_before_it_is_sent() -> None:
         return refused.exit_code, absent, server.requests.empty()
 
     assert with_channel(body) == (126, None, True)
+
+
+def test_what_is_no_number_of_its_kind_is_a_usage_error_and_nothing_is_sent() -> None:
+    async def body(channel: Channel, server: ScriptedServer) -> bool:
+        with pytest.raises(UsageError, match="timeout of NaN"):
+            await channel.exec("true", timeout=math.nan, env={})
+        for mode in (-1, 0o10000):
+            with pytest.raises(UsageError, match="a file of mode"):
+                await channel.write("/f", b"", mode=mode)
+        return server.requests.empty()
+
+    assert with_channel(body)
 
 
 def test_an_unkillable_process_is_an_error() -> None:
