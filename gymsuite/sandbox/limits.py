@@ -38,9 +38,10 @@ class Quota:
 
     @classmethod
     def of(cls, spec: SandboxSpec) -> "Quota":
-        """What a specification asks for."""
-        disk = min(spec.disk_bytes, spec.memory_bytes // 2)
-        return cls(spec.pids, spec.cpus, spec.memory_bytes, disk, spec.inodes)
+        """What a specification asks for, but no less than a sandbox needs to start."""
+        disk = max(_LEAST_BYTES, min(spec.disk_bytes, spec.memory_bytes // 2))
+        inodes = max(_LEAST_INODES, spec.inodes)
+        return cls(spec.pids, spec.cpus, spec.memory_bytes, disk, inodes)
 
     @property
     def shm_bytes(self) -> int:
