@@ -89,6 +89,8 @@ def serve(
     served_at = _address(http) if http is not None else None
     control_at = _address(control) if control is not None else None
 
+    if served_at is None and results is None and control_at is None:
+        typer.echo("warning: without --results nobody will know how it ended", err=True)
     if served_at is None:
         from gymsuite.mcp.outliving import outlive  # noqa: PLC0415 - an extra
 

@@ -187,20 +187,21 @@ def test_the_command_line_serves_http_and_says_where(tmp_path: Path) -> None:
     registry = make_suite(tmp_path)
     arguments = ["mcp", "serve", "test/yes-v1", "--registry", str(registry)]
     where = ["--http", "127.0.0.1:0", "--control", "127.0.0.1:0"]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command(*arguments, *where), stdout=subprocess.PIPE, text=True, env=variables()
-    )
-    assert process.stdout is not None
-    said = process.stdout.readline()
-    assert said.startswith("test/yes-v1 at http://127.0.0.1:")
-    assert httpx.post(said.split()[-1], json={}).status_code == 400
-    _, _, control, _, token = process.stdout.readline().split()
-    headers = {"Authorization": f"Bearer {token}"}
-    reply = httpx.get(control.rstrip(","), headers=headers)
-    assert reply.json() == {"episodes": []}
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 130
-    process.stdout.close()
+    ) as process:
+        try:
+            assert process.stdout is not None
+            served, control = process.stdout.readline(), process.stdout.readline()
+            assert served.startswith("test/yes-v1 at http://127.0.0.1:")
+            assert httpx.post(served.split()[-1], json={}).status_code == 400
+            _, _, address, _, token = control.split()
+            headers = {"Authorization": f"Bearer {token}"}
+            reply = httpx.get(address.rstrip(","), headers=headers)
+            assert reply.json() == {"episodes": []}
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 130
 
 
 def test_wrong_options_are_said_before_anything_is_served(tmp_path: Path) -> None:
