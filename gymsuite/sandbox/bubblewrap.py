@@ -42,8 +42,9 @@ class Bubblewrap:
 class Mounts:
     """The file system of one sandbox, by the names under which bubblewrap sees its pieces.
 
-    `layers` are lowest first, `scratch` holds an `upper` and a `work` directory, and `binds` are
-    read-only pairs of a name and a path inside. `sockets` are such pairs, too, below /dev.
+    `layers` are lowest first, `scratch` holds the directories `upper`, `work` and
+    `empty`, and `binds` are read-only pairs of a name and a path inside. `sockets` are such pairs,
+    too, below /dev.
     """
 
     server: str
@@ -133,7 +134,7 @@ def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[s
         *("--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv"),
         *_root(mounts),
         *("--proc", "/proc", "--dev", "/dev"),
-        *_proc(masks),
+        *_proc(masks, f"{mounts.scratch}/empty"),
         *("--bind", mounts.shm, "/dev/shm"),  # noqa: S108 - the sandbox's own
         *("--ro-bind", mounts.server, SERVER),
         *(part for name, target in mounts.sockets for part in ("--ro-bind", name, target)),
@@ -152,14 +153,14 @@ def _root(mounts: Mounts) -> Iterable[str]:
     for name, target in mounts.binds:
         yield from ("--ro-bind", name, target)
     for path in mounts.hides:
-        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+        yield from ("--ro-bind", f"{mounts.scratch}/empty", str(path))
 
 
-def _proc(masks: Masks) -> Iterable[str]:
+def _proc(masks: Masks, empty: str) -> Iterable[str]:
     # Not even of its own namespaces can a command change a setting.
     for path in masks.read_only:
         yield from ("--ro-bind", path, path)
     for path in masks.empty:
-        yield from ("--tmpfs", path, "--remount-ro", path)
+        yield from ("--ro-bind", empty, path)
     for path in masks.closed:
         yield from ("--ro-bind", "/dev/null", path)

@@ -1,18 +1,23 @@
 """The `host` base: this machine's programs and the running interpreter, read-only, nothing else.
 
 An allow-list, because a list of what to hide is never complete. Homes, /root, /var, /opt, /srv,
-/tmp and most of /etc are not on it. Nothing is copied but the interpreter's name on the PATH: a
-Python that is found elsewhere than where it was installed finds the wrong libpython.
+/tmp and most of /etc are not on it. Programs are shown where they are: a Python that is found
+elsewhere than where it was installed finds the wrong libpython. What is on the list of /etc is
+copied: it is small, and each mount more costs every sandbox a part of a millisecond.
 """
 
+import hashlib
+import os
 import platform
+import stat
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox import packages
-from gymsuite.sandbox.base import ENV, Base, write_accounts
+from gymsuite.sandbox.base import ENV, Base, digest_of, write_accounts
 
 _PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
@@ -37,25 +42,59 @@ def host_base() -> Base:
     interpreter = _interpreter(prefixes)
     links = dict(_program_links())
     programs = [Path("/", name) for name in _PROGRAMS if name not in links]
-    files = [Path("/etc", name) for name in _ETC]
-    binds = _outermost([path for path in [*programs, *files, *prefixes] if path.exists()])
+    settings = tuple(_settings())
+    binds = _outermost([path for path in [*programs, *prefixes] if path.exists()])
     own = [Path("/usr"), Path("/usr/local"), *(prefix.resolve() for prefix in prefixes)]
     hides = _outermost([*packages.installed(own), *packages.bundled()])
     version = platform.python_version()
     paths = map(str, [*binds, *hides])
+    contents = digest_of(*(part for setting in settings for part in setting.identity))
 
     async def make(tree: Path) -> str:
         _fill(tree, binds, links, interpreter)
+        for setting in settings:
+            setting.put_below(tree)
         return version
 
     return Base(
         name="host",
-        identity=(version, str(interpreter), *paths, *map(str, sorted(links.items()))),
+        identity=(version, str(interpreter), *paths, *map(str, sorted(links.items())), contents),
         make=make,
         env={**ENV, "PATH": f"{_BIN}:{ENV['PATH']}"},
         binds=binds,
         hides=hides,
     )
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A file or link of the host's /etc, as the layer has it."""
+
+    path: Path
+    data: bytes
+    is_link: bool
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return str(self.path), hashlib.sha256(self.data).hexdigest() + " link" * self.is_link
+
+    def put_below(self, tree: Path) -> None:
+        inside = tree / self.path.relative_to("/")
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        if self.is_link:
+            inside.symlink_to(os.fsdecode(self.data))
+        else:
+            inside.write_bytes(self.data)
+
+
+def _settings() -> Iterator[_Setting]:
+    """Read what is on the list of /etc; what only root may read is nobody's in a sandbox."""
+    for top in (Path("/etc", name) for name in _ETC):
+        for path in [top] if not top.is_dir() or top.is_symlink() else sorted(top.rglob("*")):
+            if path.is_symlink():
+                yield _Setting(path, os.fsencode(path.readlink()), is_link=True)
+            elif path.is_file() and path.stat().st_mode & stat.S_IROTH:
+                yield _Setting(path, path.read_bytes(), is_link=False)
 
 
 def _fill(tree: Path, binds: Sequence[Path], links: dict[str, str], interpreter: Path) -> None:

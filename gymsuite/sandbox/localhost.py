@@ -112,9 +112,9 @@ class LocalHost:
         self.scratches.close()
 
     def make_directory(self) -> Path:
-        """Make a directory for a build, with the upper and work directories of its overlay."""
+        """Make a directory for a build, with those of its overlay and an empty one."""
         directory = self.scratches.fresh()
-        for path in (directory, directory / "upper", directory / "work"):
+        for path in (directory, *(directory / name for name in ("empty", "upper", "work"))):
             self._give(path)
         return directory
 

@@ -37,7 +37,7 @@ static bool upper_mount(const struct keeper *keeper, const char *key, const char
     char options[128];
     snprintf(options, sizeof options, "mode=755,size=%.24s,nr_inodes=%.24s", bytes, inodes);
     if (mount("tmpfs", kept(key, ""), "tmpfs", MS_NOSUID | MS_NODEV, options)) return false;
-    return !mkdir(kept(key, "/upper"), 0755) && !mkdir(kept(key, "/work"), 0755) &&
+    return !mkdir(kept(key, "/empty"), 0555) && !mkdir(kept(key, "/upper"), 0755) && !mkdir(kept(key, "/work"), 0755) &&
            !chown(kept(key, "/upper"), keeper->uid, keeper->gid) && !chown(kept(key, "/work"), keeper->uid, keeper->gid);
 }
 
