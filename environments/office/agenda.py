@@ -80,9 +80,17 @@ def day_of(zone: str, day: date) -> tuple[int, int]:
     return begin, end
 
 
-def is_free(spans: Sequence[Span], start: int, end: int, buffer: int, without: str = "") -> bool:
+Occasion = tuple[str, int]
+"""A meeting, or one occurrence of a series: its id and its start."""
+
+
+def is_free(
+    spans: Sequence[Span], start: int, end: int, buffer: int, without: Occasion | None = None
+) -> bool:
     """Whether nothing is on between two instants and for a while before and after."""
     return all(
-        span.meeting == without or span.end + buffer <= start or end + buffer <= span.start
+        (span.meeting, span.start) == without
+        or span.end + buffer <= start
+        or end + buffer <= span.start
         for span in spans
     )

@@ -120,7 +120,7 @@ class _Fit:
         lunch_end = policy.lunch_start + policy.lunch_minutes
         return first + minutes <= policy.lunch_start or first >= lunch_end
 
-    def free(self, start: int, minutes: int, without: str = "") -> bool:
+    def free(self, start: int, minutes: int, without: agenda.Occasion | None = None) -> bool:
         return agenda.is_free(self._spans, start, start + minutes, self._policy.buffer, without)
 
 
@@ -143,7 +143,7 @@ def _moved(state: State, policy: Policy, ask: Ask, organizer: str, start: int) -
         hours_ahead=(start - zones.unstamp(state.now)) // 60,
         weekday=zones.clock(owner_zone(state), instant)[0].weekday(),
         in_hours=fit.in_hours(instant, ask.minutes),
-        free=fit.free(instant, ask.minutes, ask.subject),
+        free=fit.free(instant, ask.minutes, (ask.subject, start)),
         value=instant,
     )
 

@@ -192,6 +192,32 @@ def test_a_moved_occurrence_takes_its_place_in_the_calendar(office: Environment)
     assert old not in left
 
 
+def test_another_occurrence_of_its_series_is_in_the_way_of_one_that_is_moved(
+    office: Environment,
+) -> None:
+    task = first(office, "move_once/grant")
+    facts, zones = part("facts"), part("zones")
+    move = next(call for call in task.solution if call.name == "move_occurrence")
+    state = part("desk").WORLD.start(task)
+    row = state.row("series", move.arguments["series_id"])
+    (on, start), (_, later), *_ = part("agenda").occurrences(row)
+    policy = part("policy").Policy(**task.metadata["policy"])
+
+    def is_free(instant: int) -> bool:
+        day, minute = zones.clock("Africa/Lagos", instant)
+        ask = facts.Ask(
+            "move_once", row["id"], day=day.isoformat(), start=zones.hhmm(minute),
+            zone="Africa/Lagos", minutes=row["minutes"], on=on,
+        )  # fmt: skip
+        found = facts.facts_of(state, policy, ask)
+        return bool(found.free)
+
+    beside_itself, on_another = is_free(start + 1), is_free(later)
+    state.close()
+    assert beside_itself
+    assert not on_another
+
+
 EVENT = {
     "title": "A", "day": "2031-05-05", "start": "10:00", "zone": "Europe/Berlin", "minutes": 30,
     "attendee_ids": [],
