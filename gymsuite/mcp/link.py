@@ -67,6 +67,8 @@ class Link:
     def close(self) -> None:
         """End it soon; may be called again."""
         self._closing.set()
+        if not self._ready.done():  # it waits for a greeting that may never come
+            self._owner.cancel()
 
     async def closed(self) -> None:
         """End it, and wait until it is gone."""

@@ -33,6 +33,7 @@ class Links:
         opening = self._links.get(name)
         if opening is None or _failed(opening):
             opening = asyncio.create_task(self._open(name, allowance.start_seconds))
+            opening.add_done_callback(_failed)  # an episode may be gone before it is
             self._links[name] = opening
         link = await asyncio.shield(opening)
         return await link.call(request.tool, request.arguments, allowance.call_seconds)

@@ -1,6 +1,7 @@
 """Foreign MCP servers as an environment's tools: live, shared, recorded and replayed."""
 
 import asyncio
+import contextlib
 import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -228,6 +229,32 @@ def test_a_server_that_does_not_come_up_is_a_failure(listing: Listing, entry: Se
             await call(episode, "note", text="x")
 
     play(made, begin)
+
+
+def test_no_server_is_left_when_its_episode_is(listing: Listing, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    begin = f"import os; open({str(pid)!r}, 'w').write(str(os.getpid())); "
+    silent = CommandServer(
+        command=sys.executable, args=("-c", begin + "import time; time.sleep(60)")
+    )
+    talking = CommandServer(
+        command=sys.executable, args=("-c", begin + f"exec(open({str(SCRIPT)!r}).read())")
+    )
+
+    async def run(entry: ServerEntry) -> None:
+        opened = per_episode({"stranger": entry}, listing, on_host)
+        made = environment(listing, opened, Limits(reset_seconds=2))
+        async with Episode(made, no_sandbox) as episode:
+            await episode.reset(made.tasks[0], 0)
+            with contextlib.suppress(InfrastructureError):
+                await call(episode, "note", text="x")
+        number = int(pid.read_text())
+        async with asyncio.timeout(30):
+            while Path(f"/proc/{number}").exists():  # noqa: ASYNC110, ASYNC240 - of another process
+                await asyncio.sleep(0.05)
+
+    for entry in (silent, talking):
+        asyncio.run(run(entry))
 
 
 def test_a_server_whose_tools_changed_since_they_were_listed_is_refused(listing: Listing) -> None:
