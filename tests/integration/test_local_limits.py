@@ -163,6 +163,44 @@ def test_descriptors_run_out_before_those_of_the_machine(
     assert 512 * int(count) <= max(machine / 2, 512 * 1024)
 
 
+TAKE_ALL = """
+import ctypes, os, signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {40})
+library = ctypes.CDLL(None, use_errno=True)
+watches = signals = queues = 0
+while library.inotify_init() >= 0:
+    watches += 1
+while library.sigqueue(os.getpid(), 40, 0) == 0:
+    signals += 1
+while library.mq_open(b"/%d" % queues, os.O_CREAT | os.O_RDWR, 0o600, None) >= 0:
+    queues += 1
+print(watches, signals, queues, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_what_the_kernel_counts_for_a_user_is_not_taken_by_one_sandbox_alone(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    if not local_host.users:
+        pytest.skip("the sandboxes of an ordinary user share its limits, with all it runs")
+
+    async def main() -> list[list[int]]:
+        async with (
+            open_local(local_host, local_image, spec()) as greedy,
+            open_local(local_host, local_image, spec()) as modest,
+        ):
+            taken = []
+            for sandbox in (greedy, modest):
+                process = await sandbox.spawn(["python3", "-c", TAKE_ALL])
+                taken.append([int(word) for word in (await process.read()).split()])
+            return taken
+
+    first, second = asyncio.run(main())
+    assert min(first) >= 1
+    assert min(second) >= 1
+
+
 @pytest.mark.parametrize(("memory_bytes", "size"), [(2048 * MIB, 64), (64 * MIB, 8)])
 def test_shared_memory_is_capped(
     local_host: LocalHost, local_image: Image, memory_bytes: int, size: int

@@ -122,6 +122,15 @@ static void set_stage(struct scene *scene, struct spaces spaces) {
     for (int i = 0; i < scene->piece_count; i++) show(&scene->pieces[i]);
 }
 
+/* The kernel counts these for a user of the machine, as whom all sandboxes run: none may have all of them. After the
+   user namespace is made, since its limits are for all of them together. */
+static void leave_some(int resource, rlim_t parts) {
+    struct rlimit limit;
+    if (getrlimit((__rlimit_resource_t)resource, &limit) || limit.rlim_max == RLIM_INFINITY) return;
+    limit.rlim_cur = limit.rlim_max = limit.rlim_max / parts;
+    if (setrlimit((__rlimit_resource_t)resource, &limit)) give_up("cannot set", "a resource limit");
+}
+
 static void drop_privileges(uid_t uid, gid_t gid) {
     /* To map the root of a user's own namespace takes a capability there, which bubblewrap gives up. */
     for (unsigned long capability = 0; uid && prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
@@ -210,6 +219,8 @@ _Noreturn void stage_act(struct actor actor) {
     if (scene.users && (users < 0 || (users = fcntl(users, F_DUPFD_CLOEXEC, HIGH)) < 0)) give_up("cannot have", "more users");
     set_stage(&scene, actor.spaces);
     show_shared_memory(&scene, &actor);
+    leave_some(RLIMIT_SIGPENDING, 16);
+    leave_some(RLIMIT_MSGQUEUE, 4);
     drop_privileges(actor.uid, actor.gid);
     if (chdir("/")) give_up("cannot enter", "/");
     for (int i = 0; i < scene.event_count; i++) dup2(opened[i], scene.events[i].fd);
