@@ -30,6 +30,7 @@ from gymsuite.errors import UsageError
 from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.types import Message, Task, ToolCall, ToolSchema
+from gymsuite.worlds.procedural import places
 
 _BLOCK = '"""'
 _HELP = (
@@ -73,12 +74,12 @@ def play(
 def _find(environment: Environment, wanted: str | None) -> Task:
     if wanted is None:
         return environment.tasks[0]
-    tasks = {task.id: task for task in environment.tasks}
-    if wanted not in tasks:
-        near = difflib.get_close_matches(wanted, tasks, n=1, cutoff=0.5)
+    positions = {place.id: place.position for place in places(environment.tasks)}
+    if wanted not in positions:
+        near = difflib.get_close_matches(wanted, positions, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{environment.id} has no task {wanted!r}{hint}")
-    return tasks[wanted]
+    return environment.tasks[positions[wanted]]
 
 
 async def _play(
