@@ -1,7 +1,9 @@
 """What SWE-bench's evaluation scripts say in a log: where tests begin and end, how they exited."""
 
-import re
+from itertools import takewhile
 from typing import NamedTuple
+
+from gymsuite.swe.parsers.shapes import any_shape
 
 START = ">>>>> Start Test Output"
 END = ">>>>> End Test Output"
@@ -10,22 +12,17 @@ BAD = tuple(
     f">>>>> {words}"
     for words in ("Patch Apply Failed", "Reset Failed", "Tests Errored", "Tests Timed Out")
 )
-_CODE = re.compile(rf"{EXIT_CODE}:\s*(?P<code>-?\d+)")
-_SOME = r"[1-9]\d*"
-_RAN = re.compile(
-    "|".join(
-        (
-            rf"Executed {_SOME} of \d+",
-            rf"TOTAL: {_SOME} (?:SUCCESS|FAILED)",
-            rf"{_SOME} passing",
-            rf"Tests:\s+{_SOME}",
-            rf"Test Suites:\s+(?:\d+ \w+, )*{_SOME} total",
-            rf"^# tests {_SOME}",
-            rf"{_SOME} specs?, \d+ failures?",
-            r"': ok$",
-        )
-    ),
-    re.MULTILINE,
+_RAN = any_shape(
+    "Executed {some} of {number}",
+    "TOTAL: {some} SUCCESS",
+    "TOTAL: {some} FAILED",
+    "{some} passing",
+    "Tests:{gap}{some}",
+    "Test Suites:{gap}{counts}{some} total",
+    "{start}# tests {some}",
+    "{some} spec, {number} failure",
+    "{some} specs, {number} failure",
+    "': ok{end}",
 )
 
 
@@ -48,12 +45,12 @@ def cut(log: str) -> Marked:
         missing = START if not start else END
         said = [word for word in BAD if word in log]
         return Marked(None, None, said[0] if said else f"the log has no {missing!r}")
-    codes = _CODE.findall(after)
+    codes = _codes(after)
     before = log.partition(START)[0]
     for word in BAD:
         if word in before or word in after:
             return Marked(None, None, f"the log says {word!r}")
-    return Marked(tests, int(codes[-1]) if codes else None)
+    return Marked(tests, codes[-1] if codes else None)
 
 
 def cut_upstream(log: str) -> Marked:
@@ -65,8 +62,16 @@ def cut_upstream(log: str) -> Marked:
         if word not in log:
             return Marked(None, None, f"the log has no {word!r}")
     tests = log.partition(START)[2].partition(START)[0].partition(END)[0]
-    code = _CODE.search(log)
-    return Marked(tests, int(code["code"]) if code else None)
+    codes = _codes(log)
+    return Marked(tests, codes[0] if codes else None)
+
+
+def _codes(text: str) -> list[int]:
+    """All exit codes that a text tells."""
+    told = (part.lstrip() for part in text.split(f"{EXIT_CODE}:")[1:])
+    signs = ((-1, part[1:]) if part.startswith("-") else (1, part) for part in told)
+    numbers = ((sign, "".join(takewhile(str.isdecimal, part))) for sign, part in signs)
+    return [sign * int(number) for sign, number in numbers if number]
 
 
 def has_run(log: str) -> bool:

@@ -1,8 +1,9 @@
 """Signs in a log that the world broke, named as in SWE-bench's reports: advice, no verdict."""
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from gymsuite.swe.parsers.shapes import shape
 
 _ENVIRONMENT: Mapping[str, tuple[str, ...]] = {
     "browser_launch_failed": ("Failed to launch", "Failed to connect to the bus"),
@@ -18,8 +19,7 @@ _AMBIGUOUS: Mapping[str, tuple[str, ...]] = {
     "missing_module": ("Cannot find module", "MODULE_NOT_FOUND", "ModuleNotFoundError"),
     "no_tests_collected": ("no tests ran", "collected 0 items"),
 }
-_KILLED = re.compile(r"^Killed$", re.MULTILINE)
-_TIMED_OUT = re.compile(r"Timeout error: \d+ seconds exceeded")
+_TIMED_OUT = shape("Timeout error: {number} seconds exceeded")
 
 
 class Symptom(NamedTuple):
@@ -32,7 +32,7 @@ class Symptom(NamedTuple):
 def symptom(log: str) -> Symptom | None:
     """The first sign in a log, in the order in which SWE-bench looks for them."""
     for reason, phrases in _ENVIRONMENT.items():
-        killed = reason == "out_of_memory" and _KILLED.search(log)
+        killed = reason == "out_of_memory" and "Killed" in log.split("\n")
         if killed or any(phrase in log for phrase in phrases):
             return Symptom(reason, is_environment=True)
     for reason, phrases in _AMBIGUOUS.items():

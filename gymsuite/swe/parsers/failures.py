@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
+from gymsuite.swe.parsers.shapes import shape
 from gymsuite.swe.parsers.text import plain, uncoloured
 
 _SPACE = re.compile(r"\s+")
@@ -12,32 +13,27 @@ _LINES_BEFORE = 8
 _CHARACTERS_BEFORE = 200
 
 
-def _browser(name: str, system: str, *, line_end: str = r"FAILED\n") -> re.Pattern[str]:
-    """`NAME 1.2.3 (SYSTEM) suite test FAILED`, as karma reports a failure."""
-    return re.compile(rf"{name}\s\({system}\)\s(?P<name>.*){line_end}")
-
-
-_VERSION = r"[\d.]+"
-_BPMN = (
-    _browser(rf"2KPhantomJS\s{_VERSION}", rf"Linux\s{_VERSION}"),
-    _browser(rf"2KPhantomJS\s{_VERSION}", r"Linux\sx86_64"),
-    _browser(r"Chrome\sHeadless\s.*", r"Linux\sx86_64"),
-    _browser(rf"HeadlessChrome\s{_VERSION}", rf"Linux\s{_VERSION}"),
+_BPMN = tuple(
+    shape(f"{browser}) {{name}}FAILED\n", loose=True)
+    for browser in (
+        "2KPhantomJS {version} (Linux {version}",
+        "2KPhantomJS {version} (Linux x86_64",
+        "Chrome Headless {any} (Linux x86_64",
+        "HeadlessChrome {version} (Linux {version}",
+    )
 )
 _OPENLAYERS = (
-    _browser(rf"Chrome\sHeadless\s{_VERSION}", r"Linux\s\S+", line_end=r"\sFAILED\n"),
-    _browser(rf"Chrome\s{_VERSION}", r"Linux\s\S+"),
-    re.compile(r"^\s{2}\d+\)(?P<name>[\s\S]*?)Error:", re.MULTILINE),
-    re.compile(r"^case\s(?P<name>.*):\smismatch", re.MULTILINE),
+    shape("Chrome Headless {version} (Linux {solid}) {name} FAILED\n", loose=True),
+    shape("Chrome {version} (Linux {solid}) {name}FAILED\n", loose=True),
+    shape("{start}  {number}){until}Error:", loose=True),
+    shape("{start}case {name}: mismatch", loose=True),
 )
-_CHART = re.compile(
-    rf"Chrome\s{_VERSION}[^\S\r\n]\(.+?\)[^\S\r\n](?P<name>.*)FAILED$", re.MULTILINE
-)
+_CHART = shape("Chrome{space}{version}{blank}({short}){blank}{name}FAILED{end}")
 _ANY_BROWSER = re.compile(
     r"(?:PhantomJS|Headless ?Chrome|Chrome(?: Headless)?|Firefox) [\d.]+ \([^)]*\) "
     r"(?P<name>.+)FAILED$"
 )
-_ESLINT_START = re.compile(r"\s{2}\d+\)")
+_ESLINT_START = shape("  {number})", loose=True)
 
 
 def read_bpmn_upstream(log: str, _: Context) -> Iterator[Result]:

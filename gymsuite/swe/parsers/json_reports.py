@@ -1,16 +1,16 @@
 """mocha's JSON reporter, whose document stands somewhere behind the command that printed it."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gymsuite.swe.parsers.results import Context, Result, Status, UpstreamRaises
+from gymsuite.swe.parsers.shapes import shape
 from gymsuite.swe.parsers.text import plain
 
 _PRISM = "./node_modules/.bin/mocha tests/run.js --reporter json"
 _LIGHTHOUSE = "./node_modules/.bin/mocha --reporter json"
-_TITLE = re.compile(r'"fullTitle":\s"(?P<name>.*)",\n')
+_TITLE = shape('"fullTitle": "{name}",\n', loose=True)
 _SECTIONS = {"failures": Status.FAILED, "passes": Status.PASSED}
 _MOST_OPENINGS = 50
 

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
+from gymsuite.swe.parsers.shapes import shape
 from gymsuite.swe.parsers.text import plain
 
 _KINDS = ("[smoke]", "[unit]")
-_TEMPORARY = (re.compile(r"/tmp/\w+\.qmd"), re.compile(r"/tmp/\w+/"))  # noqa: S108 - in a log
+_TEMPORARY = (shape("/tmp/{word}.qmd"), shape("/tmp/{word}/"))  # noqa: S108 - in a log
 _GREEN_OK, _RED_FAILED, _BLUE_INFO = "32mok", "31mFAILED", "34mINFO"
 _WORD = re.compile(r" \.\.\. (?P<word>ok|FAILED|ignored)\b")
 _WORDS = {"ok": Status.PASSED, "FAILED": Status.FAILED, "ignored": Status.SKIPPED}

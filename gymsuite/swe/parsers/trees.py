@@ -1,20 +1,19 @@
 """Reporters that print suites as indented headings, with marked tests below them."""
 
-import re
 from collections.abc import Callable, Iterator
 
 from gymsuite.swe.parsers.results import Context, Result, Status, UpstreamRaises, lines
+from gymsuite.swe.parsers.shapes import shape
 from gymsuite.swe.parsers.text import plain, uncoloured
 
-_TIME = re.compile(r"\(\d+ms\)")
-_NUMBER = re.compile(r"\d+\)")
-_PASSING = re.compile(r"\n[ \t]*\d+ passing")
+_TIME = shape("({number}ms)")
+_LAST_TIME = shape("({number}ms){end}")
+_PASSING, _PASSING_LOOSELY = shape("{number} passing"), shape("{number} passing", loose=True)
 _JEST = " ./node_modules/.bin/jest "
 _CHECK, _CROSS = "✓", "✕"
-_ASSERTION = re.compile(r"AssertionError:\s+#")
+_ASSERTION = shape("AssertionError:{gap}#")
 _NOISE = ("ERROR", "LOG", "WARN", "Check", "in")
-_MOCHA_RUN = re.compile(r"running\s\d+\stest\sfiles")
-_MOCHA_TIME = re.compile(r"(?P<name>.*)\s\(\d+m+s\)")
+_MOCHA_RUN = shape("running {number} test files", loose=True)
 
 
 class Suites:
@@ -43,16 +42,23 @@ class Suites:
 def read_highlightjs(log: str, _: Context) -> Iterator[Result]:
     """Read mocha's spec reporter, up to its counts; a name has one heading, the line above it."""
     titles: list[str] = []
-    for line in lines(_PASSING.split(log, maxsplit=1)[0]):
+    for at, line in enumerate(lines(log)):
         text = line.strip()
+        if at and _PASSING.match(line.lstrip(" \t")):
+            return
         if text.startswith(("✓", "✔")):
             name, status = line.partition(text[0])[2], Status.PASSED
-        elif _NUMBER.match(text):
+        elif _is_numbered(text):
             name, status = line.partition(")")[2], Status.FAILED
         else:
             titles = [text] if line.startswith("  ") else titles
             continue
         yield Result(".".join([*titles, _TIME.sub("", name).strip()]), status)
+
+
+def _is_numbered(text: str) -> bool:
+    number, closed, _ = text.partition(")")
+    return bool(closed) and number.isdecimal()
 
 
 def read_calypso_upstream(log: str, _: Context) -> Iterator[Result]:
@@ -82,7 +88,7 @@ def _calypso(log: str, name_of: Callable[[str], str]) -> Iterator[Result]:
 def _exact_name(line: str) -> str:
     head, _, name = line.partition(line.strip()[0])
     timed = _TIME.search(line) is not None
-    end = re.search(r"\(\d+ms\)$", name)
+    end = _LAST_TIME.search(name)
     if not head or not name[:1].isspace() or (timed and not end):
         raise UpstreamRaises(f"{line!r} is not as jest prints results")
     return name[1 : end.start()] if timed and end else name[1:]
@@ -122,9 +128,9 @@ def _without_assertions(log: str) -> str:
     return "".join((*kept, log[at:]))
 
 
-_RUNNING = re.compile(r"Running:.*\)\n{3}\s{2}(?P<suite>.*)\n")
-_FAILED = re.compile(r"^\s{4}\d+\)\s(?P<name>.*)", re.MULTILINE)
-_PASSED = re.compile(r"^\s{4}✓\s(?P<name>.*)\(", re.MULTILINE)
+_RUNNING = shape("Running:{any})\n\n\n  {name}\n", loose=True)
+_FAILED = shape("{start}    {number}) {name}", loose=True)
+_PASSED = shape("{start}    ✓ {name}(", loose=True)
 
 
 def _next_cypress(log: str) -> Iterator[Result]:
@@ -134,19 +140,30 @@ def _next_cypress(log: str) -> Iterator[Result]:
         block = log[heading.end() : end]
         for pattern, status in ((_FAILED, Status.FAILED), (_PASSED, Status.PASSED)):
             for match in pattern.finditer(block):
-                yield Result(f"{heading['suite']}: {match['name'].strip()}", status)
+                yield Result(f"{heading['name']}: {match['name'].strip()}", status)
 
 
 def read_mocha_runs(log: str) -> Iterator[Result]:
     """Read lighthouse's mocha, a run at a time, up to its counts."""
     for block in _MOCHA_RUN.split(log)[1:]:
         suites = Suites()
-        for line in lines(re.split(r"\d+\spassing", block, maxsplit=1)[0].strip()):
+        for line in lines(_PASSING_LOOSELY.split(block, maxsplit=1)[0].strip()):
             text = line.strip()
-            mark = re.match(r"(?:(?P<check>✔)|\d+\))\s(?P<rest>.*)", text)
-            if mark is None:
+            passed = text.startswith("✔")
+            rest = text[1:] if passed else text.partition(")")[2]
+            if not (passed or _is_numbered(text)) or not rest[:1].isspace():
                 suites.heading(line)
                 continue
-            timed = _MOCHA_TIME.match(mark["rest"])
-            name = timed["name"] if timed else mark["rest"]
-            yield Result(suites.named(name), Status.PASSED if mark["check"] else Status.FAILED)
+            status = Status.PASSED if passed else Status.FAILED
+            yield Result(suites.named(_untimed(rest[1:])), status)
+
+
+def _untimed(text: str) -> str:
+    """What stands before the last ` (12ms)`; a unit of several m is one, too."""
+    at = len(text)
+    while (at := text.rfind("(", 0, at)) > 0:
+        number, unit, rest = text[at + 1 :].partition("m")
+        timed = number.isdecimal() and unit and rest.lstrip("m").startswith("s)")
+        if timed and text[at - 1].isspace():
+            return text[: at - 1]
+    return text

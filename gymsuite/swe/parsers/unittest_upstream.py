@@ -1,9 +1,9 @@
 """Django's test runner as SWE-bench reads it, oddities included."""
 
-import re
 from collections.abc import Iterator
 
 from gymsuite.swe.parsers.results import Context, Result, Status, UpstreamRaises, lines
+from gymsuite.swe.parsers.shapes import shape
 
 OK = (" ... ok", " ... OK", " ...  OK")
 VERSION = "--version is equivalent to version"
@@ -11,11 +11,11 @@ _BAD = {"FAIL": Status.FAILED, "ERROR": Status.ERROR}
 _MIGRATION = "Applying sites.0002_alter_domain_unique...test_no_migrations"
 # Output that is known to come between a test's name and its "ok".
 _BETWEEN = tuple(
-    re.compile(rf"^(?P<name>.*?)\s\.\.\.\s{said}\nok$", re.MULTILINE)
+    shape(f"{{start}}{{first}}{{space}}...{{space}}{said}\nok{{end}}")
     for said in (
-        r"Testing against Django installed in (?s:.*?) silenced\)\.",
-        r"Internal Server Error: /.*/",
-        r"System check identified no issues \(0 silenced\)",
+        "Testing against Django installed in {block} silenced).",
+        "Internal Server Error: /{any}/",
+        "System check identified no issues (0 silenced)",
     )
 )
 
