@@ -46,12 +46,14 @@ def configure(options: Mapping[str, str]) -> object:
         "tools": tools,
         "system_prompt": system_prompt,
         "respond": respond,
+        "gate": gate,
     }
     if model is not None:
         settings, key = model
         user = LlmUser(settings, tell_customer.__name__, LEAD, _script, _opening, key)
         parts["tools"] = worded_tools(user, tools)
         parts["respond"] = worded_replies(user, respond)
+        parts["gate"] = None  # a model says things differently each time
     return SimpleNamespace(**parts)
 
 

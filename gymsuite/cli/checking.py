@@ -78,7 +78,8 @@ def check(
     console, errors = Console(), Console(stderr=True, quiet=as_json)
     found: dict[str, Sequence[Finding]] = {}
     for name in _names(environments, opened, every=every):
-        file = None if opened.spec(name).options else opened.file_of(name)
+        given = bool(settings or dataset)  # other processes would not be given the options
+        file = None if given and opened.spec(name).options else opened.file_of(name)
         here = replace(request, registry=file)
         found[name] = _check(opened.load(name), here, errors, red_team=red_team)
         if not as_json:

@@ -35,3 +35,10 @@ def test_every_environment_says_what_it_is_in_a_readme(name: str) -> None:
     registry = Registry.default()
     folder = registry.image_roots[0].parent / registry.spec(name).path
     assert len((folder / "README.md").read_text(encoding="utf-8")) > 200
+
+
+@pytest.mark.parametrize("name", Registry.default().complete)
+def test_every_environment_with_a_gate_is_checked_by_it(name: str) -> None:
+    registry = Registry.default()
+    folder = registry.image_roots[0].parent / registry.spec(name).path
+    assert (registry.load(name).gate is not None) == (folder / "gate.py").is_file()
