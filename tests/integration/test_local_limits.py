@@ -183,7 +183,7 @@ def test_what_the_kernel_counts_for_a_user_is_not_taken_by_one_sandbox_alone(
     local_host: LocalHost, local_image: Image
 ) -> None:
     if not local_host.users:
-        pytest.skip("the sandboxes of an ordinary user share its limits, with all it runs")
+        pytest.skip("this user cannot limit what its sandboxes share with all it runs")
 
     async def main() -> list[list[int]]:
         async with (
