@@ -8,6 +8,7 @@ from typing import overload
 from gymsuite.errors import DefinitionError
 from gymsuite.sandbox.protocol import FileState, OpenSandbox, Sandbox
 from gymsuite.suite import default_cache, recipes_folder
+from gymsuite.swe.early import Processors
 from gymsuite.swe.judge import Judge
 from gymsuite.swe.judgement import Evidence, Judgement
 from gymsuite.swe.leaks import Scans
@@ -98,6 +99,7 @@ class Configured:
     supply: Supply
     scans: Scans
     seals: Seals
+    processors: Processors = field(default_factory=Processors)
     system_prompt: str = SYSTEM_PROMPT
     tools: tuple[Tool, ...] = field(default=(bash, edit, submit))
 
@@ -116,7 +118,14 @@ class Configured:
 
     async def verify(self, task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
         """Judge the patch by the row's tests, in sandboxes of its own."""
-        judge = Judge(open_sandbox, self.supply, self.scans, self.seals, measured=True)
+        judge = Judge(
+            open_sandbox,
+            self.supply,
+            self.scans,
+            self.seals,
+            measured=True,
+            processors=self.processors,
+        )
         return score_of(await judge.judge(row_of(task), submission.patch), submission.patch)
 
     async def solve(self, task: Task, _: OpenSandbox) -> tuple[ToolCall, ...]:

@@ -2,11 +2,14 @@
 
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.swe import script
+from gymsuite.swe.early import Processors, Second
 from gymsuite.swe.grading import Resolution, Verdict, grade
 from gymsuite.swe.judgement import Ending, Evidence, Judgement
 from gymsuite.swe.leaks import Scans
@@ -30,7 +33,8 @@ class Judge:
 
     `seconds` is the deadline of a row's tests; `measured` has it come from how long they take with
     the gold patch, where that is shorter. `strict` is SWE-bench's own verdict: its grading of the
-    log, whatever paths are touched, and nothing is looked at twice.
+    log, whatever paths are touched, and nothing is looked at twice. Judges that share `processors`
+    take second looks early only while one of those has nothing to do.
     """
 
     open_sandbox: OpenSandbox
@@ -40,6 +44,7 @@ class Judge:
     seconds: float = DEFAULT_SECONDS
     strict: bool = False
     measured: bool = False
+    processors: Processors = field(default_factory=Processors)
 
     @staticmethod
     def of(
@@ -72,31 +77,37 @@ class Judge:
     async def run(self, row: Row, patch: str | bytes, *, waived: Collection[str] = ()) -> Judgement:
         """Judge a patch by the tests, an empty one, too."""
         data = patch if isinstance(patch, bytes) else patch.encode("utf-8", "surrogateescape")
-        async with self.open_row(row) as sandbox:
-            await self.scans.check(row, sandbox)
+        with self.processors.busy():
+            async with Second(self.processors) as second:
+                return await self._twice(_Case(row, data, waived, second))
+
+    async def _twice(self, case: "_Case") -> Judgement:
+        async with self.open_row(case.row) as sandbox:
+            await self.scans.check(case.row, sandbox)
             digest = str(sandbox.description.get("digest", ""))
-            seal = self.seals.known(row, digest) if self.measured else None
+            seal = await self.seals.stored(case.row, digest)
             if seal is not None or not self.measured:
-                found = await self._run_in(sandbox, row, data, seal, waived)
+                found = await self._run_in(sandbox, case, seal)
         if seal is None and self.measured:
             # Nobody holds a sandbox while waiting for another.
-            seal = await self.seals.of(row, digest, self.open_row)
-            async with self.open_row(row) as sandbox:
-                found = await self._run_in(sandbox, row, data, seal, waived)
+            seal = await self.seals.of(case.row, digest, self.open_row)
+            async with self.open_row(case.row) as sandbox:
+                found = await self._run_in(sandbox, case, seal)
         if self.strict or not found.resolved:
             return found
-        return await self._confirmed(row, data, digest, found)
+        return await self._confirmed(case, digest, found)
 
-    async def _run_in(
-        self, sandbox: Sandbox, row: Row, patch: bytes, seal: Seal | None, waived: Collection[str]
-    ) -> Judgement:
-        seconds = self.seconds if seal is None else patience(seal, self.seconds)
+    async def _run_in(self, sandbox: Sandbox, case: "_Case", seal: Seal | None) -> Judgement:
+        row, patch = case.row, case.patch
+        seconds = patience(seal, self.seconds) if seal and self.measured else self.seconds
         bring = bring_in_as_upstream if self.strict and patch else bring_in
         patched = await bring(sandbox, row, patch)
         if not patched.how:
             return Judgement(
                 Ending.NOT_APPLIED, reason="the patch does not apply", patch_log=patched.log
             )
+        if seal is not None and seal.expected is not None and not self.strict:
+            case.second.begin(partial(self._look_again, row, patch, seal))
         ran = await run_script(
             sandbox,
             script.of(row, strict=self.strict),
@@ -105,7 +116,7 @@ class Judge:
             rebuild=patched.rebuild,
         )
         return replace(
-            self._graded(row, ran, waived, seconds),
+            self._graded(row, ran, case.waived, seconds),
             how=patched.how,
             undone=patched.undone,
             patch_log=patched.log,
@@ -139,16 +150,15 @@ class Judge:
             verdict = Verdict(invalid="no test has run")
         return _decided(replace(found, results=parsed), verdict, Evidence.STRUCTURED)
 
-    async def _confirmed(
-        self, row: Row, patch: bytes, digest: str, claimed: Judgement
-    ) -> Judgement:
+    async def _confirmed(self, case: "_Case", digest: str, claimed: Judgement) -> Judgement:
         """Look again, with sealed tests and tests that must fail, where this row allows it."""
-        seal = await self.seals.of(row, digest, self.open_row)
+        seal = await self.seals.of(case.row, digest, self.open_row)
         if seal.expected is None:
             return claimed
-        second = await self._look_again(row, patch, seal)
+        look = partial(self._look_again, case.row, case.patch, seal)
+        second = await case.second.result(look)
         if second.reason and not second.forged:  # a test that is flaky deserves another chance
-            second = await self._look_again(row, patch, seal)
+            second = await look()
         evidence = Evidence.SEALED if seal.is_telling else Evidence.STRUCTURED
         if not second.reason:
             return replace(claimed, evidence=evidence)
@@ -167,6 +177,15 @@ class Judge:
             if patched.rebuild:
                 await script.rebuild(sandbox, row, self.seconds)
             return await confirm(sandbox, row, seal)
+
+
+class _Case(NamedTuple):
+    """What is judged, and the second look at it."""
+
+    row: Row
+    patch: bytes
+    waived: Collection[str]
+    second: Second
 
 
 def _structured(row: Row, ran: Ran) -> Parsed | None:

@@ -65,9 +65,15 @@ class Seals:
             WeakKeyDictionary()
         )
 
-    def known(self, row: Row, digest: str) -> Seal | None:
-        """The seal of a row in an image, if it was asked for before."""
-        return self._known.get(_key(row, digest))
+    async def stored(self, row: Row, digest: str) -> Seal | None:
+        """The seal of a row in an image, if it was measured before."""
+        key = _key(row, digest)
+        if key not in self._known:
+            found = await asyncio.to_thread(_read, self._folder / f"{key}.json")
+            if found is None:
+                return None
+            self._known[key] = found
+        return self._known[key]
 
     async def of(self, row: Row, digest: str, open_row: OpenRow) -> Seal:
         """The seal of a row in an image; the first who asks waits for some runs of its tests.

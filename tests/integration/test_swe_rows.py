@@ -6,7 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 
 from gymsuite import DefinitionError, Registry
-from gymsuite.sandbox.protocol import FileState
+from gymsuite.sandbox.protocol import FileState, Sandbox
 from gymsuite.sandbox.provider import open_provider
 from gymsuite.suite import default_cache
+from gymsuite.swe.early import Processors
 from gymsuite.swe.judge import Judge
 from gymsuite.swe.judgement import Ending, Evidence, Judgement
 from gymsuite.swe.leaks import scan
@@ -24,6 +26,7 @@ from gymsuite.swe.loading import load_rows
 from gymsuite.swe.recipe import Recipes
 from gymsuite.swe.rows import Row
 from gymsuite.swe.supply import Supply
+from gymsuite.types import SandboxSpec
 from gymsuite.verify.patch import make_patch
 from tests.providers import require
 
@@ -82,6 +85,29 @@ def test_gold_is_resolved_and_nothing_is_not(exported: Exported) -> None:
     assert [one.ending for one in found] == [Ending.RESOLVED, Ending.UNRESOLVED] * len(TASKS)
     assert {one.evidence for one in found[::2]} == {Evidence.SEALED}
     assert [one.differences for one in found] == [()] * len(found)
+
+
+@pytest.mark.parametrize(("processors", "together"), [(1, 1), (2, 2)])
+def test_the_second_look_is_taken_beside_the_first_where_a_processor_is_idle(
+    exported: Exported, processors: int, together: int
+) -> None:
+    opened: list[int] = [0]
+
+    async def body(judge: Judge) -> Judgement:
+        @asynccontextmanager
+        async def counted(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+            async with judge.open_sandbox(spec) as sandbox:
+                opened.append(opened[-1] + 1)
+                yield sandbox
+                opened.append(opened[-1] - 1)
+
+        watched = replace(judge, open_sandbox=counted, processors=Processors(processors))
+        return await watched.run(exported.rows[0], exported.rows[0].patch)
+
+    found = exported.with_judge(body)
+
+    assert (found.ending, found.evidence) == (Ending.RESOLVED, Evidence.SEALED)
+    assert max(opened) == together
 
 
 @pytest.mark.docker
