@@ -1,7 +1,6 @@
 """A corpus on disk: canonical lines in the order of their ids, and where each begins."""
 
 import hashlib
-import json
 import mmap
 import os
 import weakref
@@ -10,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from gymsuite.errors import DefinitionError
 from gymsuite.search.documents import Document
@@ -99,7 +100,7 @@ class Store:
     def row(self, number: int) -> Mapping[str, Any]:
         """A document's fields, those that are empty left out."""
         start, end = self._offsets[number], self._offsets[number + 1]
-        row: dict[str, Any] = json.loads(os.pread(self._descriptor, end - start, start))
+        row: dict[str, Any] = from_json(os.pread(self._descriptor, end - start, start))
         return row
 
     def number(self, document_id: str) -> int | None:

@@ -2,35 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import Field, ValidationError
+from pydantic_core import from_json
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import Model
 
 
-def _numbered(name: object) -> object:
-    """A number as an id: many corpora count their documents."""
-    return str(name) if isinstance(name, int) and not isinstance(name, bool) else name
-
-
-def _present(value: object) -> object:
-    return "" if value is None else value
-
-
-_Text = Annotated[str, BeforeValidator(_present)]
-
-
 class Document(Model):
     """One text that can be found and opened. `meta` is carried, never searched."""
 
-    id: Annotated[str, BeforeValidator(_numbered)] = Field(min_length=1)
-    title: _Text = ""
+    id: str = Field(min_length=1)
+    title: str = ""
     text: str
-    url: _Text = ""
-    date: _Text = ""
-    meta: Annotated[Mapping[str, Any], BeforeValidator(lambda value: value or {})] = {}
+    url: str = ""
+    date: str = ""
+    meta: Mapping[str, Any] = {}
 
     def line(self) -> bytes:
         """The document as one canonical line of JSON, without a line end."""
@@ -60,7 +49,7 @@ def _documents(
 ) -> Iterator[Document]:
     for number, row in rows:
         try:
-            yield _document(row)
+            yield _tolerant(row)
         except ValidationError as error:
             problem = error.errors()[0]
             where = ".".join(map(str, problem["loc"])) or "line"
@@ -68,6 +57,28 @@ def _documents(
                 f"{path}:{number}: {where}: {problem['msg']}; a document is "
                 '{"id": ..., "title": ..., "text": ...}'
             ) from error
+
+
+def _tolerant(row: bytes | Mapping[str, Any]) -> Document:
+    """A document, also where its id is a number or nulls stand for what is not there."""
+    try:
+        return _document(row)
+    except ValidationError:
+        fields = _fields(row)
+        if fields is None:
+            raise
+    present = {key: value for key, value in fields.items() if value is not None}
+    if isinstance(present.get("id"), int):
+        present["id"] = str(present["id"])
+    return _document(present)
+
+
+def _fields(row: bytes | Mapping[str, Any]) -> Mapping[str, Any] | None:
+    try:
+        fields = from_json(row) if isinstance(row, bytes) else row
+    except ValueError:
+        return None
+    return fields if isinstance(fields, Mapping) else None
 
 
 def _document(row: bytes | Mapping[str, Any]) -> Document:

@@ -4,10 +4,11 @@ Words are indexed as they are and, with less weight, by their English stem. Docu
 order of their ids into one segment, so that equal scores have an order too.
 """
 
-import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+
+from pydantic_core import from_json
 
 from gymsuite.errors import UsageError
 from gymsuite.search.corpus import Store, write_store
@@ -90,7 +91,7 @@ def build_index(folder: Path, lines: Sequence[bytes], progress: Progress) -> Non
     heap = _HEAP_PER_BYTE * sum(map(len, lines))
     writer = index.writer(min(max(heap, _SMALLEST_HEAP_BYTES), _LARGEST_HEAP_BYTES), 1)
     for number, line in enumerate(lines):
-        row = json.loads(line)
+        row = from_json(line)
         text = f"{row.get('title', '')}\n{row['text']}"
         writer.add_document(tantivy.Document(words=text, stems=text))
         if number % _REPORT_EVERY == 0:
