@@ -1,7 +1,7 @@
 """Containers that run before anybody asks for them, since to start one is what takes long.
 
-One is made for a kind of sandbox that was asked for before, and given to one taker only. What was
-used never comes back.
+One is made for a kind of sandbox that was asked for often enough, and given to one taker only. What
+was used never comes back.
 """
 
 import asyncio
@@ -20,7 +20,9 @@ from gymsuite.types import SandboxSpec
 
 IDLE_SECONDS = 60.0
 
-_MOST_KINDS = 256
+_MOST_ASKED = 1024
+# An episode and both looks at what it hands in take three, and their image may never come again.
+_OFTEN = 3
 _EACH_PER_PROCESSOR = 1
 _ALL_PER_PROCESSOR = 2
 
@@ -62,16 +64,16 @@ class Warm:
     discard: Callable[[Prepared], Coroutine[None, None, None]]
     busy: Callable[[], bool]
     idle_seconds: float = IDLE_SECONDS
-    _asked: deque[Kind] = field(default_factory=lambda: deque(maxlen=_MOST_KINDS))
+    _asked: deque[Kind] = field(default_factory=lambda: deque(maxlen=_MOST_ASKED))
     _ready: deque[tuple[Kind, Prepared]] = field(default_factory=deque)
     _coming: list[Kind] = field(default_factory=list)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def take(self, image: Image, spec: SandboxSpec) -> Prepared | None:
-        """Take a container if one is ready, and have more made where they were wanted before."""
+        """Take a container if one is ready, and have more made where they are wanted often."""
         kind = kind_of(image, spec)
         found = self._pop(kind)
-        if kind in self._asked:
+        if self._asked.count(kind) >= _OFTEN:
             self._fill(kind, image, spec)
         else:
             self._asked.append(kind)
