@@ -250,7 +250,7 @@ def test_a_cache_is_kept_below_its_limit(tmp_path: Path, suite: str) -> None:
         return done.stdout
 
     run("sandbox", "build", "high", "--registry", suite)
-    assert "of at most 1.0 MiB" in run("cache", "limit", "1M")
+    assert "of at most 64.0 MiB" in run("cache", "limit", "64M")
     assert "3 layers removed" in run("cache", "limit", "0")
     run("sandbox", "build", "high", "--registry", suite)
     assert "3 layers removed" in run("cache", "limit", "0"), "the build itself had them in use"
