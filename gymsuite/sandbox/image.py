@@ -61,7 +61,7 @@ class Image:
     def check_user(self) -> None:
         """Raise `SandboxError` where commands would have to run as somebody else than root.
 
-        A local sandbox has no other user, and a container no privilege to become one.
+        All files of an image are root's, and its own user could change none of them.
         """
         if self.user != "root":
             raise SandboxError(
