@@ -55,7 +55,7 @@ def _file(path: Path) -> Iterator[Columns]:
 
 
 def _json_lines(path: Path) -> Iterator[Columns]:
-    with path.open(encoding="utf-8-sig") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
                 where = f"{path}:{number}"
@@ -63,7 +63,7 @@ def _json_lines(path: Path) -> Iterator[Columns]:
 
 
 def _json(path: Path) -> Iterator[Columns]:
-    document = _decoded(str(path), path.read_text(encoding="utf-8-sig"))
+    document = _decoded(str(path), path.read_bytes())
     rows = document if isinstance(document, list) else [document]
     for number, row in enumerate(rows, 1):
         yield _row(f"{path}: row {number}", row)
@@ -75,9 +75,13 @@ def _row(where: str, row: JsonValue) -> Columns:
     return Columns(where, row)
 
 
-def _decoded(where: str, text: str) -> JsonValue:
+def _decoded(where: str, data: bytes) -> JsonValue:
     try:
-        value: JsonValue = json.loads(text)
+        value: JsonValue = json.loads(data.decode("utf-8-sig"))
+        if b"\\ud" in data.lower():  # half a pair of surrogates is JSON, and no text
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise DefinitionError(f"{where}: not UTF-8: {error}") from error
     except (ValueError, RecursionError) as error:
         raise DefinitionError(f"{where}: not JSON: {error}") from error
     return value

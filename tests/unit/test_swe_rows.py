@@ -257,6 +257,20 @@ def test_what_holds_no_rows_says_what_would(tmp_path: Path) -> None:
             load_rows(str(source))
 
 
+@pytest.mark.parametrize("file", ["a.jsonl", "a.json"])
+@pytest.mark.parametrize("text", ['{"hints": "\xe9"}', '{"hints": "\\ud800"}'])
+def test_a_file_that_holds_no_text_is_refused_by_name(tmp_path: Path, file: str, text: str) -> None:
+    (tmp_path / file).write_bytes(text.encode("latin-1"))
+    with pytest.raises(DefinitionError, match=rf"{file}.*: not UTF-8"):
+        load_rows(str(tmp_path / file))
+
+
+def test_a_source_without_rows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("\n")
+    with pytest.raises(DefinitionError, match=r"a\.jsonl: it holds no row of split 'test'"):
+        load_rows(str(tmp_path / "a.jsonl"))
+
+
 def test_two_rows_of_one_id_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match=r"rows.jsonl:2: a second row 'acme__tally-12'"):
         load_rows(_save(tmp_path, _raw("classic"), _raw("classic")))
