@@ -9,12 +9,14 @@ A row without a report.json is an error, as upstream has it. Dashboards and `swe
 all of this; what is ours alone lies beside it, in `verdict.json`.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from gymsuite.errors import UsageError
 from gymsuite.swe.grading import Split, Verdict
 from gymsuite.swe.predictions import Prediction
 from gymsuite.swe.rows import Row
@@ -24,6 +26,9 @@ from gymsuite.types import Model
 REPORT, PATCH, SCRIPT = "report.json", "patch.diff", "eval.sh"
 OUTPUT, LOG, RUN, VERDICT = "test_output.txt", "run_instance.log", "run.json", "verdict.json"
 _LOGS = Path("logs") / "run_evaluation"
+# A report is called MODEL.RUN.json, and staged under a name with six bytes more.
+_NAME_BYTES = 150
+_RUN_ID_BYTES = 90
 # Nothing outlives a run here; upstream counts what its runs leave behind.
 _NOTHING_LEFT: Mapping[str, JsonValue] = {
     "unstopped_instances": 0,
@@ -43,18 +48,34 @@ class RunInfo(Model):
 
 def model_folder(model: str) -> str:
     """A model's name as a folder's; none leads elsewhere."""
-    name = model.replace("/", "__")
+    name = _short(model)
     return name if name.strip(".") else f"model{name}"
 
 
+def _short(name: str) -> str:
+    """A name as a file's: what is too long for one ends in a digest."""
+    plain = name.replace("/", "__").replace("\0", "_")
+    data = plain.encode("utf-8", "replace")
+    if len(data) <= _NAME_BYTES:
+        return data.decode()
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:12]
+    return f"{data[: _NAME_BYTES - 13].decode(errors='ignore')}-{digest}"
+
+
 def run_folder(root: Path, run_id: str) -> Path:
-    """Where a run's files lie."""
+    """Where a run's files lie; raises `UsageError` for what cannot name them."""
+    long = len(run_id.encode("utf-8", "replace")) > _RUN_ID_BYTES
+    if long or not run_id.strip(".") or not run_id.isprintable() or "/" in run_id:
+        raise UsageError(
+            f"run id {run_id[:_RUN_ID_BYTES]!r}: files are named for it, so it is "
+            f"1 to {_RUN_ID_BYTES} characters without a slash"
+        )
     return root / _LOGS / run_id
 
 
 def instance_folder(root: Path, run_id: str, prediction: Prediction) -> Path:
     """Where the files of one row lie."""
-    name = prediction.instance_id.replace("/", "__")
+    name = _short(prediction.instance_id)
     return run_folder(root, run_id) / model_folder(prediction.model) / name
 
 

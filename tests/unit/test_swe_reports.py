@@ -15,6 +15,7 @@ from gymsuite.swe.reports import (
     instance_report,
     model_folder,
     report_path,
+    run_folder,
     run_report,
     write_json,
 )
@@ -196,3 +197,19 @@ def test_no_name_leads_out_of_the_runs_folder(tmp_path: Path) -> None:
     folder = instance_folder(tmp_path, "run", _prediction("acme/tally-go:pr-21"))
     assert folder.parent == tmp_path / "logs" / "run_evaluation" / "run" / "m__1"
     assert report_path(tmp_path, "run", {"a": _prediction("a")}).name == "m__1.run.json"
+
+
+@pytest.mark.parametrize("run_id", ["", "..", "a/b", "../a", "/a", "a\0", "r" * 91])
+def test_a_run_id_that_cannot_name_a_file_is_refused(tmp_path: Path, run_id: str) -> None:
+    with pytest.raises(UsageError, match=r"^run id .* without a slash$"):
+        run_folder(tmp_path, run_id)
+
+
+@pytest.mark.parametrize("name", ["m" * 300, "/checkpoints/" * 40, "a\0b", "\u00e9" * 150])
+def test_any_name_of_a_model_or_a_row_names_files(tmp_path: Path, name: str) -> None:
+    prediction = Prediction(instance_id=name, model=name, patch="")
+    folder = instance_folder(tmp_path, "r" * 90, prediction)
+    other = Prediction(instance_id=f"{name}!", model=f"{name}!", patch="")
+    assert instance_folder(tmp_path, "r" * 90, other).parent != folder.parent
+    write_json(folder / "report.json", {})
+    write_json(report_path(tmp_path, "r" * 90, {name: prediction}), {})
