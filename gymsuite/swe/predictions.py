@@ -5,6 +5,7 @@ A list of rows, a dict of rows by id, JSON Lines, a folder with `preds.json` or 
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from gymsuite.types import Model
 GOLD = "gold"
 _PATCHES = ("model_patch", "patch", "fix_patch")
 _FILES = ("preds.json", "all_preds.jsonl", "preds.jsonl", "predictions.json", "predictions.jsonl")
+_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _RIGHT = "a row has instance_id, model_name_or_path and model_patch"
 
 
@@ -112,7 +114,17 @@ def _prediction(where: str, row: JsonValue, known_as: str = "") -> Prediction:
     if patch is not None and not isinstance(patch, str):
         raise DefinitionError(f"{where}: column {column}: text or null is expected, not {patch!r}")
     model = row.get("model_name_or_path") or row.get("prefix") or "unknown"
-    return Prediction(instance_id=name, model=str(model), patch=patch)
+    return Prediction(
+        instance_id=_as_text(name), model=_as_text(str(model)), patch=patch and _as_text(patch)
+    )
+
+
+def _as_text(text: str) -> str:
+    """Text that can be written: a model that stops within a character leaves half a surrogate pair.
+
+    The surrogates that stand for single bytes stay, as Python writes them for a Latin-1 patch.
+    """
+    return _HALVES.sub("\ufffd", text)
 
 
 def _multi_swe_id(row: Mapping[str, JsonValue]) -> str:

@@ -110,6 +110,17 @@ def test_a_bad_prediction_is_named(tmp_path: Path, text: str, message: str) -> N
         read_predictions(str(tmp_path / "p.json"))
 
 
+def test_half_a_character_spoils_no_prediction(tmp_path: Path) -> None:
+    patch = "+\U0001f600 \ud83d \udce9"
+    row = {**_RIGHT, "model_name_or_path": "m\ud83d", "model_patch": patch}
+    (tmp_path / "p.json").write_text(json.dumps([row]))
+    (found,) = read_predictions(str(tmp_path / "p.json")).values()
+    assert found.model == "m\ufffd"
+    assert (found.patch or "").encode("utf-8", "surrogateescape") == (
+        "+\U0001f600 \ufffd ".encode() + b"\xe9"
+    )
+
+
 def test_what_is_no_prediction_file_says_what_is(tmp_path: Path) -> None:
     for source in (tmp_path / "p.txt", tmp_path, tmp_path / "no.json"):
         with pytest.raises(UsageError, match="predictions are|none of preds.json|No such file"):
