@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gymsuite.errors import DefinitionError
-from gymsuite.swe.repositories import find_repository, write_bundle
+from gymsuite.swe.repositories import find_repository, leads_elsewhere, write_bundle
 from gymsuite.swe.rows import Row
 
 _FILES = Path(__file__).with_name("image")
@@ -57,6 +57,8 @@ class Recipes:
         stem = row.repo.replace("/", "__")
         names = [f"{row.instance_id}.txt", f"{stem}-{row.version}.txt", f"{stem}.txt"]
         for name in names:
+            if leads_elsewhere(name):
+                raise DefinitionError(f"{name[:80]!r} is named by a row and is no file's name here")
             path = self.repositories / name
             if path.is_file():
                 return path.read_text("utf-8")

@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from gymsuite.errors import DefinitionError
 
@@ -31,6 +31,8 @@ def find_repository(folder: Path, repo: str) -> Path:
     It lies in `folder` as `owner/name`, `owner__name` or `name`, also with `.git` or `.bundle`
     behind it; or `folder` is itself the one clone or bundle.
     """
+    if leads_elsewhere(repo):
+        raise DefinitionError(f"{repo[:80]!r} is no repository's name: owner/name")
     owner, _, name = repo.partition("/")
     stems = (f"{owner}/{name}", f"{owner}__{name}", name)
     names = [f"{stem}{end}" for stem in stems for end in ("", ".git", ".bundle")]
@@ -39,6 +41,12 @@ def find_repository(folder: Path, repo: str) -> Path:
             return path.resolve()
     shown = ", ".join(f"{owner}__{name}{end}" for end in ("", ".git", ".bundle"))
     raise DefinitionError(f"no clone of {repo} in {folder}; it would be called {shown}")
+
+
+def leads_elsewhere(name: str) -> bool:
+    """Whether what a data set calls something would, as a path, lead out of the folder it is in."""
+    path = PurePath(name)
+    return not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name
 
 
 def _is_clone(path: Path) -> bool:

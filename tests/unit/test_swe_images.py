@@ -148,6 +148,26 @@ def test_what_a_data_set_says_does_not_reach_a_shell(clone: Path, tmp_path: Path
         recipes.write(row)
 
 
+@pytest.mark.parametrize("repo", ["{}/private", "../private", "a/../../private", "/"])
+def test_a_repositorys_name_leads_nowhere_else(clone: Path, tmp_path: Path, repo: str) -> None:
+    (tmp_path / "private/.git").mkdir(parents=True)
+    with pytest.raises(DefinitionError, match="is no repository's name"):
+        find_repository(clone.parent, repo.format(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "columns", [{"instance_id": "a/../../private"}, {"version": "/../../private"}]
+)
+def test_a_rows_name_leads_to_no_other_file(
+    clone: Path, tmp_path: Path, columns: dict[str, object]
+) -> None:
+    (tmp_path / "private.txt").write_text("secret")
+    (clone.parent / "a").mkdir()
+    (clone.parent / "owner__name-").mkdir()
+    with pytest.raises(DefinitionError, match="is no file's name here"):
+        Recipes(clone.parent, tmp_path / "recipes").requirements(row_at("0" * 40, **columns))
+
+
 def test_without_clones_the_image_is_the_rows_own() -> None:
     row = row_at("0" * 40, image="swebench/sweb.eval.x86_64.a_1776_b-1:latest")
     assert official_name(row) == "official-swebench-sweb-eval-x86-64-a-1776-b-1-latest"
