@@ -143,6 +143,11 @@ async def _patiently(
 ) -> Judgement:
     """Judge, and try again where the world broke in a way that may pass."""
     if not prediction.is_empty:
+        if row.fail_to_pass and not set(row.fail_to_pass) - set(waived):
+            raise DefinitionError(
+                f"{row.instance_id}: every test that tells a repair is flaky and waived: "
+                "any patch would be resolved"
+            )
         await asyncio.to_thread(judge.supply.ready, row)
     for left in reversed(range(run.attempts)):
         try:

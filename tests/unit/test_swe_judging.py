@@ -152,13 +152,18 @@ class FakeJudge:
 
 
 def judged(
-    folder: Path, judge: FakeJudge, patch: str | None, name: str = "o__n-1"
+    folder: Path,
+    judge: FakeJudge,
+    patch: str | None,
+    name: str = "o__n-1",
+    waived: Collection[str] = (),
 ) -> tuple[list[Done], dict[str, object]]:
     run = Run("r", "rows.jsonl", "test", folder, folder, jobs=2)
     predictions = {name: Prediction(instance_id=name, model="org/m", patch=patch)}
     seen: list[Done] = []
+    flaky = {ROW.instance_id: waived}
     _, report = asyncio.run(
-        evaluate(run, [ROW], predictions, judge, waived={}, hear=seen.append)  # type: ignore[arg-type]
+        evaluate(run, [ROW], predictions, judge, waived=flaky, hear=seen.append)  # type: ignore[arg-type]
     )
     return seen, dict(report)
 
@@ -193,6 +198,14 @@ def test_a_broken_world_is_no_verdict_and_is_tried_again_next_time(tmp_path: Pat
     assert len(judge.asked) == 3
     judged(tmp_path, judge, "broken")
     assert len(judge.asked) == 6
+
+
+def test_a_row_that_is_left_without_a_test_of_repairs_has_no_verdict(tmp_path: Path) -> None:
+    (one,), report = judged(tmp_path, FakeJudge(), "gold", waived=("t.py::a",))
+    assert "any patch would be resolved" in one.stored.error
+    assert report["error_ids"] == ["o__n-1"]
+    (one,), _ = judged(tmp_path, FakeJudge(), "gold", waived=("t.py::b",))
+    assert one.stored.ending == "resolved"
 
 
 def test_what_is_done_is_kept_until_the_patch_changes(tmp_path: Path) -> None:
