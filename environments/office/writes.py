@@ -1,5 +1,7 @@
 """The tools that change mails, tasks, contacts and deals, and record what is not done."""
 
+import re
+import unicodedata
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
@@ -22,6 +24,7 @@ Reason = Literal[
     "no_contract", "confidential", "too_far",
 ]  # fmt: skip
 HandoverReason = Literal["too_many_people", "needs_approval", "legal_hold", "other"]
+_ADDRESS = re.compile(r"[\w.%+-]+@(?:[\w-]+\.)+\w+")
 
 
 def send_mail(state: State, to: str, subject: str, body: str) -> object:
@@ -36,9 +39,10 @@ def forward_mail(state: State, mail_id: Identifier, to: str) -> object:
 
 
 def _send(state: State, to: str, subject: str, body: str) -> object:
-    address = to.strip().lower()
-    if "@" not in address or " " in address:
-        raise ToolError(f"{address[:40]!r} is no mail address")
+    # One spelling for each address: what is forbidden is told by it.
+    address = unicodedata.normalize("NFKC", to).strip().lower()
+    if not _ADDRESS.fullmatch(address):
+        raise ToolError(f"{to[:60]!r} is no mail address; write one alone, as name@firm.test")
     row = {
         "folder": "sent",
         "sender": need(state, "contacts", state.get("owner"))["email"],
