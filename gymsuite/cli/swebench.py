@@ -26,6 +26,7 @@ app = typer.Typer(no_args_is_help=True, help="Judge predictions for rows of the 
 
 EMPTY = "empty"
 _INCOMPLETE = 3
+_NOTHING = Prediction(instance_id="-", model="-")
 
 Dataset = Annotated[
     str,
@@ -54,6 +55,7 @@ RepoDir = Annotated[
     typer.Option(
         "--repo-dir",
         metavar="DIR",
+        exists=True,
         help="Clones or bundles to build the images from; else the rows' own, from Docker.",
     ),
 ]
@@ -95,6 +97,8 @@ def evaluate_predictions(
     as_json: JsonOption = False,
 ) -> None:
     """Judge predictions, and write the files that SWE-bench's harness writes."""
+    if strict and waive_flaky:
+        raise UsageError("--strict-upstream waives no test: leave out one of it and --waive-flaky")
     rows = load_rows(dataset, split=split, ids=ids or ())
     wanted = _predictions(predictions, rows, chosen=bool(ids))
     errors = Console(stderr=True, quiet=as_json)
@@ -107,10 +111,11 @@ def evaluate_predictions(
             seen.append(done)
             tick(done.stored.ending or "no verdict")
 
-        waived = _waived(rows, judge, place) if waive_flaky else {}
+        waived = _waived(judged, judge, place) if waive_flaky else {}
         return await evaluate(work, rows, wanted, judge, waived=waived, hear=hear)
 
-    path, report = run(with_judge(place, rows, len(wanted), go))
+    judged = [row for row in rows if not wanted.get(row.instance_id, _NOTHING).is_empty]
+    path, report = run(with_judge(place, judged, len(wanted), go))
     if as_json:
         typer.echo(json.dumps(report))
     else:

@@ -42,7 +42,7 @@ async def with_judge(
     total: int,
     go: Callable[[Judge, Callable[[str], None]], Awaitable[T]],
 ) -> T:
-    """Open what judging needs, and show how far it has come."""
+    """Open what judging `rows` needs, and show how far it has come."""
     recipes = Recipes(place.repositories, place.recipes) if place.repositories else None
     roots = (place.recipes, suite_root() / "sandboxes")
 

@@ -1,0 +1,41 @@
+"""`gymsuite swebench` before anything is judged: what it asks for, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import gymsuite
+from tests.providers import require
+
+_ROWS = str(Path(__file__).parents[1] / "fixtures" / "swe" / "rows" / "verified.jsonl")
+_EVAL = ("swebench", "eval", "-d", _ROWS, "--run-id", "r", "--provider", "local")
+
+
+@pytest.mark.local
+def test_images_are_fetched_only_for_what_is_judged(tmp_path: Path) -> None:
+    require("local")
+    done = gymsuite(*_EVAL, "-p", "empty", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["empty_patch_instances"] == 1
+    (tmp_path / "none.jsonl").write_text("")
+    done = gymsuite(*_EVAL, "-p", "none.jsonl", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["incomplete_ids"] == ["acme__tally-12"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--strict-upstream", "--waive-flaky"), "--strict-upstream waives no test"),
+        (("--repo-dir", "nowhere"), "'nowhere' does not exist"),
+        (("--run-id", "../up"), "run id '../up': files are named for it"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_at_once(
+    tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = gymsuite(*_EVAL, "-p", "empty", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
