@@ -75,8 +75,9 @@ class Visitor:
         return await asyncio.shield(self._replies[call.id])
 
     def say(self, text: str) -> None:
-        """Say something in plain text, which ends the episode where nobody would respond."""
+        """Say something in plain text at last: the episode ends, whoever may respond to it."""
         self._actions.put_nowait(Message(role="assistant", content=text))
+        self._actions.put_nowait(Truncated("ended"))
 
     def leave(self, reason: str) -> None:
         """End the episode for a reason, and drop the calls that were not begun."""

@@ -16,8 +16,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 from gymsuite import (
+    Action,
     Context,
     Environment,
+    Message,
     OpenSandbox,
     Rollout,
     SandboxSpec,
@@ -183,6 +185,29 @@ def test_reset_and_reward_are_asked_for_on_a_channel_of_their_own() -> None:
         assert "long secret" not in json.dumps([begun, ended])
 
     serve(play)
+
+
+def test_a_final_answer_ends_an_episode_in_which_somebody_responds() -> None:
+    async def respond(context: Context, action: Action) -> tuple[Message, ...] | None:
+        return (Message(role="user", content="And then?"),)
+
+    async def run() -> None:
+        asked = Environment("test/talk-v1", TASKS, verify, tools=(submit,), respond=respond)
+        kept: list[Rollout] = []
+        async with (
+            asyncio.timeout(60),
+            Desk(Offer(asked, places(TASKS), no_sandbox), lambda _, r: kept.append(r)) as desk,
+            open_control(desk, Door("127.0.0.1", 0, KEY)) as control,
+            httpx.AsyncClient(timeout=20, headers={"Authorization": f"Bearer {KEY}"}) as http,
+        ):
+            begun = (await http.post(control, json={})).json()
+            reply = await http.post(f"{control}/{begun['episode']}/end", json={"answer": "yes"})
+            assert reply.json()["over"]
+        (record,) = kept
+        assert record.score is not None
+        assert [message.text for message in record.messages[-2:]] == ["yes", "And then?"]
+
+    asyncio.run(run())
 
 
 def test_an_agent_reaches_neither_control_nor_reward() -> None:
