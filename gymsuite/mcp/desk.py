@@ -2,6 +2,7 @@
 
 import asyncio
 import difflib
+import heapq
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,9 +44,13 @@ class Offer:
 
 @dataclass
 class Sitting:
-    """One episode: who plays it, and in the end its record, without what was said."""
+    """One episode: who plays it, and in the end its record, without what was said.
+
+    `turn` is how many began before it.
+    """
 
     id: str
+    turn: int
     task: Task
     seed: int
     visitor: Visitor
@@ -63,6 +68,7 @@ class Desk:
         self.offer = offer
         self._keep = keep
         self._begun = 0
+        self._given_back: list[int] = []
         self._sittings: dict[str, Sitting] = {}
         self._playing: dict[str, asyncio.Task[None]] = {}
         self._faults: list[Exception] = []
@@ -103,20 +109,25 @@ class Desk:
         if len(self._playing) >= self.offer.max_episodes:
             raise FullError(f"{len(self._playing)} episodes are open, as many as may be")
         places = self.offer.places
-        place = places[self._begun % len(places)] if task is None else _find(places, task)
+        turn = self._given_back[0] if self._given_back else self._begun
+        place = places[turn % len(places)] if task is None else _find(places, task)
         chosen = self.offer.environment.tasks[place.position]
         if seed is None:
-            seed = self.offer.seed + self._begun // len(places)
-        self._begun += 1
+            seed = self.offer.seed + turn // len(places)
+        if self._given_back:
+            heapq.heappop(self._given_back)
+        else:
+            self._begun += 1
         name = secrets.token_hex(16)
-        sitting = Sitting(name, chosen, seed, Visitor(self.offer.idle_seconds))
+        sitting = Sitting(name, turn, chosen, seed, Visitor(self.offer.idle_seconds))
         self._sittings[name] = sitting
         self._playing[name] = asyncio.create_task(self._play(sitting))
         self._forget()
         return sitting
 
     async def withdraw(self, sitting: Sitting) -> None:
-        """Take an episode back that nobody came to play: it ends without a record."""
+        """Take an episode back that nobody came to play: no record, and its turn is the next."""
+        heapq.heappush(self._given_back, sitting.turn)
         playing = self._playing.get(sitting.id)
         if playing is not None:
             playing.cancel()

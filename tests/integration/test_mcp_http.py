@@ -210,6 +210,16 @@ def test_a_final_answer_ends_an_episode_in_which_somebody_responds() -> None:
     asyncio.run(run())
 
 
+def test_a_request_that_opens_no_session_takes_no_task_from_its_turn() -> None:
+    async def play(server: Server) -> None:
+        for _ in range(3):
+            assert (await server.http.get(server.url)).status_code >= 400
+        begun = [await server.ask("POST", body={}) for _ in range(2)]
+        assert [episode["task"] for episode in begun] == ["t0", "t1"]
+
+    serve(play)
+
+
 def test_an_agent_reaches_neither_control_nor_reward() -> None:
     async def play(server: Server) -> None:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
