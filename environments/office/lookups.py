@@ -1,5 +1,6 @@
 """The tools that only look. What they show is noted, so that a decision can be proven informed."""
 
+import re
 from datetime import date
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from . import agenda, zones
 MOST_RESULTS = 20
 Folder = Literal["inbox", "archive", "sent", "trash"]
 _LAST_YEAR = 2100
+_TIME = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9]")
 
 
 def need(state: State, table: str, key: str) -> dict[str, Any]:
@@ -41,13 +43,9 @@ def a_day(text: str) -> date:
 def an_instant(day: str, start: str, zone: str) -> int:
     """The instant that a day, a time such as 09:30 and a zone mean."""
     of = a_zone(zone)
-    try:
-        minute = zones.minutes(start.strip())
-    except ValueError:
-        minute = -1
-    if not 0 <= minute < zones.MINUTES_A_DAY:
+    if not _TIME.fullmatch(start.strip()):
         raise ToolError(f"{start.strip()[:40]!r} is no time of day; write it as 09:30")
-    instant = zones.at(of, a_day(day), minute)
+    instant = zones.at(of, a_day(day), zones.minutes(start.strip()))
     if instant is None:
         raise ToolError(f"the clocks of {of} skip {start.strip()} on {day.strip()}")
     return instant
