@@ -24,6 +24,7 @@ Reason = Literal[
     "no_contract", "confidential", "too_far",
 ]  # fmt: skip
 HandoverReason = Literal["too_many_people", "needs_approval", "legal_hold", "other"]
+_PHONE = re.compile(r"\+([0-9]{3})([0-9]{3})([0-9]{4})")
 _ADDRESS = re.compile(r"[\w.%+-]+@(?:[\w-]+\.)+\w+")
 
 
@@ -92,7 +93,11 @@ def postpone_task(state: State, task_id: Identifier, due_on: str) -> object:
 
 def change_phone(state: State, contact_id: Identifier, phone: str) -> object:
     """Change a contact's phone number."""
-    return _set(state, "contacts", contact_id, {"phone": " ".join(phone.split())})
+    # However it is grouped, it is the same number.
+    found = _PHONE.fullmatch(re.sub(r"[\s()./-]", "", phone))
+    if not found:
+        raise ToolError(f"{phone.strip()[:40]!r} is no phone number; write it as +901 234 5678")
+    return _set(state, "contacts", contact_id, {"phone": "+" + " ".join(found.groups())})
 
 
 def log_activity(

@@ -140,6 +140,18 @@ def test_an_address_has_one_spelling_so_that_none_gets_round_what_is_forbidden(
     assert score(office, task, (wide, *task.solution)).metrics["minefield"] == 1
 
 
+def test_a_phone_number_is_the_same_however_it_is_grouped(office: Environment) -> None:
+    task = first(office, "change_phone")
+    write = next(c for c in task.solution if c.name == "change_phone")
+    number = write.arguments["phone"]
+    for spelt in (number.replace(" ", ""), number.replace(" ", "-"), number.replace(" ", "\xa0")):
+        other = write.model_copy(update={"arguments": {**write.arguments, "phone": spelt}})
+        plan = [other if c == write else c for c in task.solution]
+        assert score(office, task, plan).passed, spelt
+    wrong = write.model_copy(update={"arguments": {**write.arguments, "phone": "+900 000 0000"}})
+    assert not score(office, task, [wrong if c == write else c for c in task.solution]).passed
+
+
 def test_a_forged_mail_is_reported_only_after_a_look_at_its_writer(office: Environment) -> None:
     task = first(office, "wrong_sender")
     blind = [call for call in task.solution if call.name != "get_contact"]
@@ -267,6 +279,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
     "words for a list": ("create_event", EVENT | {"attendee_ids": "CON-1"}, "attendee_ids"),
     "a crowd": ("create_event", EVENT | {"attendee_ids": ["CON-1"] * 999}, "attendee_ids"),
     "no address": ("send_mail", {"to": "everybody", "subject": "", "body": ""}, "no mail address"),
+    "no number": ("change_phone", {"contact_id": "CON-1", "phone": "his"}, "no phone number"),
     "no such folder": ("list_mails", {"folder": "attic"}, "folder"),
     "no such row": ("read_mail", {"mail_id": "MSG-0000000"}, "look the id up"),
     "a megabyte": ("search_mails", {"words": "x" * (1 << 20)}, "at most"),
