@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from gymsuite.errors import InfrastructureError, SandboxError
+from gymsuite.errors import GymsuiteError, InfrastructureError, SandboxError
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.importing import Import, import_image
 from gymsuite.sandbox.records import imported
@@ -19,15 +19,28 @@ _SECONDS = 3600.0
 async def fetch_official(rows: Sequence[Row], cache: Path, report: Report) -> None:
     """Have the images that rows name, for every provider.
 
-    Raises `SandboxError` that names the way out where Docker has an image not and cannot pull it.
+    What is wrong with one is reported, and costs the verdicts of its rows. Where there is not one
+    image, the first trouble is raised: it names the way out.
     """
     images = Images((), cache, report=report)
+    cache.mkdir(parents=True, exist_ok=True)
+    wrong: list[GymsuiteError] = []
+    tried: set[str] = set()
     try:
-        for row in {official_name(row): row for row in rows}.values():
-            if imported(cache, official_name(row)) is None:
-                await _fetch(row, images, report)
+        for row in rows:
+            if row.image in tried:
+                continue
+            tried.add(row.image)
+            try:
+                if imported(cache, official_name(row)) is None:
+                    await _fetch(row, images, report)
+            except GymsuiteError as error:
+                report(str(error))
+                wrong.append(error)
     finally:
         images.close()
+    if wrong and len(wrong) == len(tried):
+        raise wrong[0]
 
 
 async def _fetch(row: Row, images: Images, report: Report) -> None:
