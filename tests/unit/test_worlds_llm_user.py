@@ -215,3 +215,19 @@ def test_without_options_the_user_is_scripted_and_its_tools_are_the_same() -> No
 )
 def test_facts_need_a_source(text: str, found: tuple[str, ...]) -> None:
     assert unfounded(text, ("My e-mail is ada@x.test", "order 17", "Ada")) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("At 9:30, or 09:30.", ()),
+        ("It was $1234.00, that is $1,234.00 or 1234 dollars.", ()),
+        ("Fine \N{EM DASH} Great \N{WHITE HEAVY CHECK MARK} Perfect", ()),
+        ("\N{EM DASH} Great", ()),
+        ("\N{WHITE HEAVY CHECK MARK} Great, Ada & Bob", ("Ada", "Bob")),
+        ("At 19:30, or 9:31.", ("19:30", "9:31")),
+        ("It was $1,235.00, or 234.", ("1235.00", "234")),
+    ],
+)
+def test_another_spelling_is_the_same_fact(text: str, found: tuple[str, ...]) -> None:
+    assert unfounded(text, ("It is at 09:30 and costs $1,234.00.",)) == found
