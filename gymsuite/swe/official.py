@@ -23,7 +23,7 @@ async def fetch_official(rows: Sequence[Row], cache: Path, report: Report) -> No
     image, the first trouble is raised: it names the way out.
     """
     images = Images((), cache, report=report)
-    cache.mkdir(parents=True, exist_ok=True)
+    await asyncio.to_thread(cache.mkdir, parents=True, exist_ok=True)
     wrong: list[GymsuiteError] = []
     tried: set[str] = set()
     try:
