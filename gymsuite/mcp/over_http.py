@@ -112,25 +112,29 @@ class Sessions:
             idle_timeout=self._desk.offer.idle_seconds,
         )
         self._transports[sitting.id] = transport
-        connected = asyncio.Event()
-        task = asyncio.create_task(self._serve(sitting, transport, connected))
+        connected, opened = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(self._serve(sitting, transport, connected, opened))
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
         await connected.wait()
-        status = 0
 
         async def watched(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
+            if message.get("status", _BAD_REQUEST) < _BAD_REQUEST:
+                opened.set()
             await send(message)
 
         try:
             await transport.handle_request(scope, receive, watched)
         finally:
-            if not 0 < status < _BAD_REQUEST:
+            if not opened.is_set():
+                self._forget(sitting, transport)
                 await transport.terminate()
                 if not name:
                     await self._desk.withdraw(sitting)
+
+    def _forget(self, sitting: Sitting, transport: StreamableHTTPServerTransport) -> None:
+        if self._transports.get(sitting.id) is transport:
+            del self._transports[sitting.id]
 
     def _sitting(self, name: str) -> Sitting:
         if not name:
@@ -141,9 +145,16 @@ class Sessions:
         return sitting
 
     async def _serve(
-        self, sitting: Sitting, transport: StreamableHTTPServerTransport, connected: asyncio.Event
+        self,
+        sitting: Sitting,
+        transport: StreamableHTTPServerTransport,
+        connected: asyncio.Event,
+        opened: asyncio.Event,
     ) -> None:
-        """Own a session from its first request until it is closed, idle, or long over."""
+        """Own a session from its first request until it is closed, idle, or long over.
+
+        With one that was never opened no episode ends: it waits for another.
+        """
         server = server_of(sitting, self._desk.offer.environment.toolbox.schemas, __version__)
         lingering = asyncio.create_task(_linger(sitting, transport))
         try:
@@ -158,8 +169,9 @@ class Sessions:
         finally:
             connected.set()
             lingering.cancel()
-            self._transports.pop(sitting.id, None)
-            sitting.visitor.leave("session_closed")
+            self._forget(sitting, transport)
+            if opened.is_set():
+                sitting.visitor.leave("session_closed")
 
 
 async def _linger(sitting: Sitting, transport: StreamableHTTPServerTransport) -> None:

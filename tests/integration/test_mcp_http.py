@@ -220,6 +220,21 @@ def test_a_request_that_opens_no_session_takes_no_task_from_its_turn() -> None:
     serve(play)
 
 
+def test_an_episode_that_was_begun_outlives_requests_that_open_no_session() -> None:
+    async def play(server: Server) -> None:
+        begun = await server.ask("POST", body={"task": "t5"})
+        url = f"{server.url}/{begun['episode']}"
+        for content in (b"", b"nonsense", b"{}"):
+            reply = await server.http.post(url, content=content, headers=HEADERS)
+            assert 400 <= reply.status_code < 500
+        assert (await server.http.get(url)).status_code >= 400
+        async with session_at(url) as session:
+            assert said(await session.call_tool("submit", {"answer": "yes"})) == "submitted"
+
+    (record,) = serve(play)
+    assert (record.task, record.score and record.score.passed) == ("t5", True)
+
+
 def test_an_agent_reaches_neither_control_nor_reward() -> None:
     async def play(server: Server) -> None:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
