@@ -18,8 +18,10 @@ INSTALL = (
 """Files that an installation in editable mode reads: a change of one needs a new one."""
 
 _PATHS = re.compile(
-    r"^(?:---|\+\+\+|rename from|rename to) (?:[ab]/)?(?P<path>[^\t\r\n]+)", re.MULTILINE
+    r"^(?:---|\+\+\+|rename from|rename to) \"?(?:[ab]/)?(?P<path>[^\t\r\n]+)", re.MULTILINE
 )
+# All that names a file that is empty, binary or has another mode.
+_SAME = re.compile(r"^diff --git \"?a/(?P<path>[^\r\n]{1,4096}) \"?b/(?P=path)\r?$", re.MULTILINE)
 _ACTIVATE = "/opt/miniconda3/bin/activate"
 _BEGIN = (
     "#!/bin/bash",
@@ -50,7 +52,8 @@ def _with_exit_code(text: str) -> str:
 
 def paths_of(patch: str) -> tuple[str, ...]:
     """The paths that a patch names, `/dev/null` left out."""
-    found = (match["path"].strip().strip('"') for match in _PATHS.finditer(patch))
+    matches = (*_PATHS.finditer(patch), *_SAME.finditer(patch))
+    found = (match["path"].strip().strip('"') for match in matches)
     return tuple(dict.fromkeys(path for path in found if path != "/dev/null"))
 
 

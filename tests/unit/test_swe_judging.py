@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -94,6 +95,25 @@ def test_what_an_installation_reads_asks_for_a_new_one(path: str) -> None:
 def test_the_paths_of_a_patch_are_read_whatever_it_does() -> None:
     patch = "--- a/x.py\n+++ /dev/null\nrename from o/l.py\nrename to n/w.py\n+++ b/y z.py\t\n"
     assert script.paths_of(patch) == ("x.py", "o/l.py", "n/w.py", "y z.py")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "diff --git a/t b/conftest.py b/t b/conftest.py\nnew file mode 100644\nindex 0..e69de29\n",
+        "diff --git a/t b/conftest.py b/t b/conftest.py\nGIT binary patch\n",
+        'diff --git "a/t b/conftest.py" "b/t b/conftest.py"\r\nold mode 100644\r\n',
+        '--- "a/t b/conftest.py"\n+++ "b/t b/conftest.py"\n',
+    ],
+)
+def test_files_without_a_line_of_text_are_among_a_patchs_paths(patch: str) -> None:
+    assert script.paths_of(patch) == ("t b/conftest.py",)
+
+
+def test_a_hostile_line_of_a_patch_costs_little() -> None:
+    began = time.process_time()
+    script.paths_of("diff --git a/" + "x b/" * 200_000)
+    assert time.process_time() - began < 5
 
 
 def test_what_a_solution_touches_is_free_for_others_but_for_what_steers_the_runner() -> None:
