@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gymsuite.cli.loop import run
+from gymsuite.cli.loop import Interrupted, run
 from gymsuite.cli.options import CacheOption, JsonOption, ProviderOption, cache_folder
 from gymsuite.cli.swebench_place import Place, with_judge
 from gymsuite.cli.swebench_tables import print_outcomes, vetted_table
@@ -115,7 +115,12 @@ def evaluate_predictions(
         return await evaluate(work, rows, wanted, judge, waived=waived, hear=hear)
 
     judged = [row for row in rows if not wanted.get(row.instance_id, _NOTHING).is_empty]
-    path, report = run(with_judge(place, judged, len(wanted), go))
+    try:
+        path, report = run(with_judge(place, judged, len(wanted), go))
+    except Interrupted:
+        words = "interrupted; verdicts so far are kept, and the same command goes on from there"
+        errors.print(words, soft_wrap=True)
+        raise
     if as_json:
         typer.echo(json.dumps(report))
     else:

@@ -1,11 +1,13 @@
 """`gymsuite swebench` before anything is judged: what it asks for, and what it refuses."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import gymsuite
+from tests.command_line import command, gymsuite
 from tests.providers import require
 
 _ROWS = str(Path(__file__).parents[1] / "fixtures" / "swe" / "rows" / "verified.jsonl")
@@ -22,6 +24,26 @@ def test_images_are_fetched_only_for_what_is_judged(tmp_path: Path) -> None:
     done = gymsuite(*_EVAL, "-p", "none.jsonl", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["incomplete_ids"] == ["acme__tally-12"]
+
+
+@pytest.mark.local
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
+    require("local")
+    program = tmp_path / "bin" / "docker"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nkill -TERM $PPID; exec sleep 60\n")
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        command(*_EVAL, "-p", "gold", "--cache", tmp_path / "cache"),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130
+    assert "the same command goes on from there" in done.stderr
 
 
 @pytest.mark.parametrize(
