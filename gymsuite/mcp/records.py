@@ -1,5 +1,7 @@
 """Where the records of ended episodes go: to a file, and a line of each to whoever watches."""
 
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self, TextIO
@@ -19,6 +21,9 @@ class Records:
         if self._path is not None:
             self._path.touch(mode=0o600)
             self._file = self._path.open("a", encoding="utf-8")
+            # One that was there already may be everybody's to read, and an agent is somebody.
+            if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+                os.fchmod(self._file.fileno(), 0o600)
         return self
 
     def __exit__(self, *_: object) -> None:
