@@ -100,11 +100,14 @@ async def evaluate(  # noqa: PLR0913 - what is judged, by whom, and who hears of
             done = await _one(run, row, prediction, judge, waived.get(row.instance_id, ()))
         hear(done)
 
-    async with asyncio.TaskGroup() as group:
-        for row in rows:
-            prediction = predictions.get(row.instance_id)
-            if prediction is not None:
-                group.create_task(one(row, prediction))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for row in rows:
+                prediction = predictions.get(row.instance_id)
+                if prediction is not None:
+                    group.create_task(one(row, prediction))
+    except ExceptionGroup as errors:  # a full disk of this machine, say: one cause ends them all
+        raise errors.exceptions[0] from errors
     report = reports.run_report(run.root, run.run_id, rows, predictions)
     path = reports.report_path(run.report_dir, run.run_id, predictions)
     reports.write_json(path, report)

@@ -148,6 +148,8 @@ class FakeJudge:
         self.asked.append(patch)
         if patch == "broken":
             raise SandboxError("the disk is full")
+        if patch == "full":
+            raise OSError(28, "No space left on device")
         if patch == "once" and self.asked.count("once") == 1:
             raise SandboxError("lost")
         if not patch:
@@ -226,6 +228,11 @@ def test_a_row_that_is_left_without_a_test_of_repairs_has_no_verdict(tmp_path: P
     assert report["error_ids"] == ["o__n-1"]
     (one,), _ = judged(tmp_path, FakeJudge(), "gold", waived=("t.py::b",))
     assert one.stored.ending == "resolved"
+
+
+def test_what_ends_the_whole_run_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        judged(tmp_path, FakeJudge(), "full")
 
 
 def test_what_is_done_is_kept_until_the_patch_changes(tmp_path: Path) -> None:
