@@ -44,7 +44,7 @@ class Recipes:
 
     def name(self, row: Row) -> str:
         """What the image of a row is called: the same row and the same wheels, the same name."""
-        slug = re.sub(r"[^a-z0-9]+", "-", row.instance_id.lower()).strip("-")
+        slug = re.sub(r"[^a-z0-9]+", "-", row.instance_id.lower()).strip("-")[:150]
         parts = [row.repo, row.base_commit, row.workdir, self.requirements(row)]
         parts += [_DOCKERFILE, *((_FILES / name).read_text("utf-8") for name in _SCRIPTS)]
         return f"swe-{slug}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"

@@ -14,6 +14,7 @@ from gymsuite.errors import DefinitionError
 
 _SECONDS = 600.0
 _BRANCH = "main"
+_PART_BYTES = 240
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -44,9 +45,10 @@ def find_repository(folder: Path, repo: str) -> Path:
 
 
 def leads_elsewhere(name: str) -> bool:
-    """Whether what a data set calls something would, as a path, lead out of the folder it is in."""
+    """Whether what a data set calls something names, as a path, nothing inside its folder."""
     path = PurePath(name)
-    return not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name
+    long = any(len(os.fsencode(part)) > _PART_BYTES for part in path.parts)
+    return long or not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name
 
 
 def _is_clone(path: Path) -> bool:

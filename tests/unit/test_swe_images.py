@@ -156,7 +156,12 @@ def test_a_repositorys_name_leads_nowhere_else(clone: Path, tmp_path: Path, repo
 
 
 @pytest.mark.parametrize(
-    "columns", [{"instance_id": "a/../../private"}, {"version": "/../../private"}]
+    "columns",
+    [
+        {"instance_id": "a/../../private"},
+        {"version": "/../../private"},
+        {"instance_id": "\u00e9" * 200},
+    ],
 )
 def test_a_rows_name_leads_to_no_other_file(
     clone: Path, tmp_path: Path, columns: dict[str, object]
