@@ -12,9 +12,9 @@ from .test_forgery import assert_like_nothing, run, scored
 COMMANDS: Mapping[str, str] = {
     "the file under repair is a fifo": "rm toolz/itertoolz.py; mkfifo toolz/itertoolz.py",
     "the file under repair is too large to read": "truncate -s 40M toolz/itertoolz.py",
-    "there are as many files as there can be": (
+    "there are 15,000 new files": (
         "echo 'x = 1' >> toolz/itertoolz.py; mkdir a; cd a;"
-        " python3 -c '[open(str(n), \"w\").close() for n in range(100_500)]' 2> /dev/null || true"
+        " python3 -c '[open(str(n), \"w\").close() for n in range(15_000)]'"
     ),
     "the package is a file": "rm -r toolz; touch toolz",
     "the package is a link to nothing": "rm -r toolz; ln -s nothing toolz",
