@@ -51,5 +51,6 @@ def test_more_sandboxes_than_fit_take_turns(name: str) -> None:
 
     said, running, queued = asyncio.run(run())
     assert said == [str(number) for number in range(12)]
-    assert running == 2
+    # A machine that stood still for want of memory a moment ago lets in one at a time.
+    assert 1 <= running <= 2
     assert queued >= 8

@@ -1,6 +1,7 @@
 """The keeper of local sandboxes: whatever is killed, forked or cancelled, nothing is left."""
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -265,6 +266,8 @@ def test_cancelling_at_any_moment_leaves_nothing(local_host: LocalHost, local_im
                 task.cancel()
             ends = await asyncio.gather(*tasks, return_exceptions=True)
             assert all(end is None or isinstance(end, asyncio.CancelledError) for end in ends), ends
+        del tasks, ends  # the tracebacks hold images
+        gc.collect()
         # The keeper has heard of all that was given up before it answers to another.
         async with open_local(local_host, local_image, SPEC):
             pass

@@ -1,6 +1,7 @@
 """What the log parsers read, and what SWE-bench's would have made of the same logs."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -291,7 +292,8 @@ def test_what_pytest_itself_prints_is_read(tmp_path: Path, options: str) -> None
         *options.split(),
         "a_test.py",
     ]
-    log = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).stdout
+    env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    log = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False).stdout
     found = parse("parse_log_pytest_v2", log).statuses
     names = {name.removeprefix("a_test.py::"): status for name, status in found.items()}
     assert names.pop("test_later", "SKIPPED") == "SKIPPED", "a summary does not name skipped tests"
