@@ -5,6 +5,8 @@ import gc
 import math
 import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,7 @@ class Training:
 
     trainer: RecordingTrainer
     moved: float
-    processes_left: list[int]
+    processes_left: dict[int, str]
     directories_left: list[Path]
 
     @property
@@ -93,13 +95,31 @@ def live_directories() -> list[Path]:
     return list((default_cache() / "live").glob(f"{os.getpid()}-*/*"))
 
 
-def children() -> list[int]:
-    """The processes of this one, once those that are ending have had time to."""
+def descendants() -> dict[int, str]:
+    """The processes below this one, with their names."""
+    found: dict[int, str] = {}
+    waiting = [os.getpid()]
+    while waiting:
+        for path in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+            with suppress(OSError):
+                for pid in map(int, path.read_text().split()):
+                    found[pid] = Path(f"/proc/{pid}/comm").read_text().strip()
+                    waiting.append(pid)
+    return found
+
+
+def sandboxes() -> dict[int, str]:
+    """Those that are not what keeps the sandboxes of a process and ends with their provider."""
+    keeping = {"gymsuite-keeper", "gymsuite-spare"}
+    return {pid: name for pid, name in descendants().items() if name not in keeping}
+
+
+def left(processes: Callable[[], dict[int, str]]) -> dict[int, str]:
+    """What is still there once those that are ending have had time to."""
     deadline = time.monotonic() + 30
-    path = Path(f"/proc/self/task/{os.getpid()}/children")
-    while (found := path.read_text().split()) and time.monotonic() < deadline:
+    while (found := processes()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return [int(pid) for pid in found]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +153,7 @@ def training(
     )
     trainer.train()
     moved = (model.model.embed_tokens.weight.detach() - before).abs().max().item()
-    return Training(trainer, moved, children(), live_directories())
+    return Training(trainer, moved, left(sandboxes), live_directories())
 
 
 def test_trl_reads_the_tools_as_the_model_was_taught(environment: Environment) -> None:
@@ -202,7 +222,7 @@ def test_the_mask_covers_what_the_model_said_and_nothing_else(
 
 
 def test_no_sandbox_is_left_after_training(training: Training) -> None:
-    assert training.processes_left == []
+    assert training.processes_left == {}
     assert training.directories_left == []
 
 
@@ -213,11 +233,11 @@ def test_nothing_at_all_is_left_once_the_class_is_gone(
     instance = made()
     instance.reset(**lessons.rows[0])
     instance.write_solution(code="pass")
-    assert live_directories()
+    assert sandboxes()
     del made, instance
     gc.collect()
     assert live_directories() == []
-    assert children() == []
+    assert left(sandboxes) == {}
 
 
 def test_rows_are_a_data_set(environment: Environment) -> None:
