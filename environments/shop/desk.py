@@ -1,8 +1,7 @@
 """The world of the desk: its tools, how a task's state begins, and the customer on the line."""
 
-from typing import Any
-
 from gymsuite.types import Task
+from gymsuite.worlds.beginning import begin_with_user
 from gymsuite.worlds.server import Ended, World
 from gymsuite.worlds.state import Row, State
 from gymsuite.worlds.user import Script, hear
@@ -18,15 +17,8 @@ LEAD = "The customer says: "
 
 def begin(hidden: Row) -> State:
     """A task's state at the start of an episode."""
-    start: Any = hidden["start"]
-    state = State.load(SCHEMA, base(hidden["split"], start["universe"]))
-    state.set("seed", start["seed"])
-    state.set("now", start["now"])
-    state.set("script", Script.model_validate(hidden["user"]).model_dump_json())
-    for entry in start["rows"]:
-        state.put(entry["table"], entry["row"])
-    state.begin()
-    return state
+    universe = base(hidden["split"], hidden["start"]["universe"])
+    return begin_with_user(SCHEMA, universe, hidden)
 
 
 def tell_customer(state: State, text: str) -> object:
