@@ -17,9 +17,9 @@ from gymsuite.errors import SandboxError
 from gymsuite.sandbox import instructions
 from gymsuite.sandbox.base import ARCHITECTURE, Base, digest_of
 from gymsuite.sandbox.copying import content_digest, copy, make_directory, placements
-from gymsuite.sandbox.flattening import MOST_LAYERS
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import lookup, resolve
+from gymsuite.sandbox.merging import MOST_LAYERS
 from gymsuite.sandbox.protocol import ExecResult
 from gymsuite.sandbox.recipe import Arg, Copy, Env, Recipe, Run, Step, User, Workdir
 from gymsuite.sandbox.records import record_of

@@ -17,10 +17,10 @@ from docker.api import APIClient
 from docker.errors import NotFound
 
 from gymsuite.errors import DefinitionError, SandboxError
-from gymsuite.sandbox.archives import open_archive
 from gymsuite.sandbox.disk import free_bytes
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
 from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.image_archive import open_archive
 from gymsuite.sandbox.images import BUILD_ENV
 from gymsuite.sandbox.manifests import read_manifest
 from gymsuite.sandbox.overlay import remove_mount_points

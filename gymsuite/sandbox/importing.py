@@ -17,13 +17,13 @@ from typing import TypeVar
 
 from gymsuite.errors import UsageError
 from gymsuite.sandbox import instructions
-from gymsuite.sandbox.archives import Archive, open_archive
 from gymsuite.sandbox.base import ENV, digest_of
 from gymsuite.sandbox.disk import free_bytes, require_space
-from gymsuite.sandbox.flattening import MOST_LAYERS, flatten
 from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.image_archive import Archive, open_archive
 from gymsuite.sandbox.interpreter import python_of
 from gymsuite.sandbox.manifests import Blob, Manifest, read_manifest
+from gymsuite.sandbox.merging import MOST_LAYERS, flatten
 from gymsuite.sandbox.records import record_of, record_path, records
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.streams import Allowance, Reader, damages, decompressed, raw

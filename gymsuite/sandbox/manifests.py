@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from gymsuite.errors import UsageError
-from gymsuite.sandbox.archives import Archive
 from gymsuite.sandbox.documents import (
     Config,
     Descriptor,
@@ -21,6 +20,7 @@ from gymsuite.sandbox.documents import (
     machine,
     parse,
 )
+from gymsuite.sandbox.image_archive import Archive
 
 _MOST_BYTES = 8 << 20
 _DEEPEST_INDEX = 4

@@ -9,18 +9,18 @@ from gymsuite.sandbox.egress.names import Endpoint, is_public, parse_endpoint, p
 from gymsuite.sandbox.egress.policy import Policy
 from gymsuite.sandbox.egress.request import Refusal, end_of_head, parse_request
 
-POLICY = Policy.parse(("files.example", "*.example.org", "mirror.example:8443", "203.0.113.7"))
+POLICY = Policy.parse(("pypi.example", "*.example.org", "mirror.example:8443", "203.0.113.7"))
 
 
 @pytest.mark.parametrize(
     ("host", "port", "allowed"),
     [
-        ("files.example", 443, True),
-        ("files.example", 80, True),
-        ("files.example", 22, False),
-        ("Files.Example.", 443, True),
-        ("sub.files.example", 443, False),
-        ("xfiles.example", 443, False),
+        ("pypi.example", 443, True),
+        ("pypi.example", 80, True),
+        ("pypi.example", 22, False),
+        ("PyPI.Example.", 443, True),
+        ("sub.pypi.example", 443, False),
+        ("xpypi.example", 443, False),
         ("a.example.org", 443, True),
         ("a.b.example.org", 443, True),
         ("example.org", 443, False),
@@ -40,8 +40,8 @@ def test_what_is_listed_and_nothing_else_is_allowed(host: str, port: int, *, all
 
 @pytest.mark.parametrize(
     "entry",
-    ["", "*", "*.", "http://files.example", "files.example/simple", "a b", "files.example:0",
-     "files.example:65536", "127.1", "**.example", "user@files.example"],
+    ["", "*", "*.", "http://pypi.example", "pypi.example/simple", "a b", "pypi.example:0",
+     "pypi.example:65536", "127.1", "**.example", "user@pypi.example"],
 )  # fmt: skip
 def test_an_entry_that_is_no_host_is_the_authors_mistake(entry: str) -> None:
     with pytest.raises(DefinitionError, match="write 'example.org'"):
@@ -90,7 +90,7 @@ def test_a_forwarded_request_is_written_anew_for_its_server() -> None:
     request = parse_request(
         head(
             "GET http://Pypi.Example/simple/?q=1 HTTP/1.1",
-            "Host: files.example",
+            "Host: pypi.example",
             "Proxy-Connection: keep-alive",
             "Proxy-Authorization: Basic eHg6eXk=",
             "Connection: keep-alive, X-Hop",
@@ -99,7 +99,7 @@ def test_a_forwarded_request_is_written_anew_for_its_server() -> None:
             "Accept: */*",
         )
     )
-    assert request.endpoint == Endpoint("files.example", 80)
+    assert request.endpoint == Endpoint("pypi.example", 80)
     assert request.head == (
         b"GET /simple/?q=1 HTTP/1.1\r\nHost: Pypi.Example\r\nAccept: */*\r\n"
         b"Connection: close\r\n\r\n"
@@ -186,20 +186,20 @@ def client_hello(name: str | None) -> bytes:
 
 
 def test_a_hello_says_which_server_it_asks_for() -> None:
-    hello = client_hello("files.example")
-    assert examine(hello) == ("hello", "files.example")
+    hello = client_hello("pypi.example")
+    assert examine(hello) == ("hello", "pypi.example")
     assert examine(client_hello(None)) == ("hello", "")
 
 
 def test_a_hello_may_come_in_pieces() -> None:
-    hello = client_hello("files.example")
+    hello = client_hello("pypi.example")
     assert {examine(hello[:size]).kind for size in range(len(hello))} == {"part"}
     payload = hello[5:]
-    assert examine(in_records(payload, 100)) == ("hello", "files.example")
+    assert examine(in_records(payload, 100)) == ("hello", "pypi.example")
 
 
 def test_a_hello_in_countless_records_is_broken() -> None:
-    assert examine(in_records(client_hello("files.example")[5:], 1)).kind == "broken"
+    assert examine(in_records(client_hello("pypi.example")[5:], 1)).kind == "broken"
 
 
 def test_what_is_not_tls_is_something_else() -> None:
@@ -208,8 +208,8 @@ def test_what_is_not_tls_is_something_else() -> None:
 
 
 def test_a_hello_that_hides_or_doubles_its_server_is_broken() -> None:
-    hello = client_hello("files.example")
-    name = b"\x00\x00\x00\x11\x00\x0f\x00\x00\x0cfiles.example"
+    hello = client_hello("pypi.example")
+    name = b"\x00\x00\x00\x11\x00\x0f\x00\x00\x0cpypi.example"
     assert name in hello
     grown = hello.replace(name, name + name)
     sizes = {3: 2, 6: 3}
@@ -228,6 +228,6 @@ def test_a_hello_that_hides_or_doubles_its_server_is_broken() -> None:
 
 @pytest.mark.parametrize("at", range(0, 200, 7))
 def test_a_spoilt_hello_never_raises(at: int) -> None:
-    hello = bytearray(client_hello("files.example"))
+    hello = bytearray(client_hello("pypi.example"))
     hello[at] ^= 0xFF
     assert examine(bytes(hello)).kind in {"part", "hello", "broken", "other"}
