@@ -72,5 +72,9 @@ async def finish(work: Coroutine[None, None, None]) -> None:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        raise cancelled
+        try:
+            raise cancelled
+        finally:
+            # Its traceback refers to this frame, and by that to all that its callers hold.
+            del cancelled
     task.result()
