@@ -16,22 +16,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import docker
 
 from gymsuite import open_provider
 from gymsuite.sandbox.dockerhost import tag_of
+from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.suite import default_cache, recipes_folder, suite_root
+from gymsuite.swe.early import Processors
 from gymsuite.swe.judge import Judge
 from gymsuite.swe.loading import load_rows
 from gymsuite.swe.recipe import Recipes
 from gymsuite.swe.rows import Row
 from gymsuite.swe.supply import Supply
 from gymsuite.swe.vetting import vet
+from gymsuite.types import SandboxSpec
 
 MOST_OVERHEAD_SECONDS, LEAST_RATIO, MOST_SPREAD = 1.0, 6.0, 1.2
+_ALONE = 5
 GYMSUITE = str(Path(sys.executable).with_name("gymsuite"))
 # The peer installs with a network; without one, this is the nearest thing.
 OFFLINE = ("ENV PIP_NO_INDEX=1", "ENV PIP_NO_BUILD_ISOLATION=0", "ENV PIP_NO_DEPS=1")
@@ -68,40 +75,75 @@ def lend(tag: str, name: str) -> None:
     client.close()
 
 
-async def verdicts(row: Row, supply: Supply, provider: str, count: int) -> tuple[float, float]:
-    """Wall seconds of so many verdicts of gold, two at once; and seconds of their tests."""
-    roots = (recipes_folder(), suite_root() / "sandboxes")
-    gate = asyncio.Semaphore(os.cpu_count() or 1)
+@dataclass
+class Meter:
+    """CPU-seconds of sandboxes, added up as each of them ends."""
+
+    cpu_seconds: float = 0.0
+
+    def of(self, open_sandbox: OpenSandbox) -> OpenSandbox:
+        """The same way to open sandboxes, metered."""
+
+        @asynccontextmanager
+        async def opened(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+            async with open_sandbox(spec) as sandbox:
+                yield sandbox
+                self.cpu_seconds += (await sandbox.stats()).cpu_seconds
+
+        return opened
+
+
+class Cost(NamedTuple):
+    """What one verdict takes."""
+
+    wall_seconds: float
+    cpu_seconds: float
+
+
+@asynccontextmanager
+async def judging(row: Row, supply: Supply, provider: str) -> AsyncIterator[tuple[Judge, Meter]]:
+    """A judge whose image is there and whose provider is warm."""
+    roots, meter = (recipes_folder(), suite_root() / "sandboxes"), Meter()
     async with open_provider(provider, image_roots=roots, cache=default_cache()) as opened:
-        judge = Judge.of(opened.open, supply, default_cache() / "swe")
+        judge = Judge.of(meter.of(opened.open), supply, default_cache() / "swe")
         await opened.ensure(supply.ready(row))
         await judge.run(row, row.patch)
+        yield judge, meter
 
-        async def one() -> float:
+
+async def verdicts(row: Row, supply: Supply, count: int, at_once: int) -> Cost:
+    """What one of so many verdicts of gold takes, of which so many are judged at a time."""
+    gate = asyncio.Semaphore(at_once)
+    async with judging(row, supply, "local") as (judge, meter):
+
+        async def one() -> None:
             async with gate:
-                return (await judge.run(row, row.patch)).test_seconds
+                if not (await judge.run(row, row.patch)).resolved:
+                    sys.exit(f"{row.instance_id}: gold is not resolved")
 
-        started = time.perf_counter()
-        tests = sum(await asyncio.gather(*(one() for _ in range(count))))
-        return time.perf_counter() - started, tests
+        before, started = time.process_time() + meter.cpu_seconds, time.perf_counter()
+        await asyncio.gather(*(one() for _ in range(count)))
+        cpu = time.process_time() + meter.cpu_seconds - before
+        return Cost((time.perf_counter() - started) / count, cpu / count)
 
 
 async def overhead(row: Row, supply: Supply, provider: str, count: int = 5) -> tuple[float, float]:
-    """Seconds beside the tests: of a patch that is not resolved, and of one that is.
+    """Seconds of a verdict beside its tests: of a patch that is not resolved, and of one that is.
 
-    The second look at a patch that is resolved runs tests, too; they count as overhead here.
+    How long the tests take is measured with nothing beside them. The second look at a patch that
+    is resolved runs them again, and counts as overhead here as far as it is not over by then.
     """
-    roots = (recipes_folder(), suite_root() / "sandboxes")
     best = []
-    async with open_provider(provider, image_roots=roots, cache=default_cache()) as opened:
-        judge = Judge.of(opened.open, supply, default_cache() / "swe")
+    async with judging(row, supply, provider) as (judge, _):
+        alone = replace(judge, processors=Processors(count=0))
         for patch in (b"", row.patch):
-            times = []
+            tests = [(await alone.run(row, patch)).test_seconds for _ in range(count)]
+            walls = []
             for _ in range(count):
                 started = time.perf_counter()
-                found = await judge.run(row, patch)
-                times.append(time.perf_counter() - started - found.test_seconds)
-            best.append(min(times))
+                await judge.run(row, patch)
+                walls.append(time.perf_counter() - started)
+            best.append(min(walls) - min(tests))
     return best[0], best[1]
 
 
@@ -151,13 +193,13 @@ def main() -> None:
     print(f"{row.instance_id}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
         compare(row, supply, given, Path(folder))
-    costs = {}
-    for count in (1, 10, given.verdicts):
-        wall, tests = asyncio.run(verdicts(row, supply, "local", count))
-        costs[count] = wall / count
-        print(f"{count} verdicts: {costs[count]:.2f} s each, of which tests {tests / count:.2f} s")
-    spread = costs[given.verdicts] / costs[10]
-    print(f"from 10 to {given.verdicts}: {spread:.2f} times the cost (at most {MOST_SPREAD})")
+    one = asyncio.run(verdicts(row, supply, _ALONE, 1))
+    print(f"one verdict at a time: {one.wall_seconds:.2f} s, {one.cpu_seconds:.2f} CPU-s each")
+    for count in (10, given.verdicts):
+        many = asyncio.run(verdicts(row, supply, count, count))
+        print(f"{count} at once: {many.wall_seconds:.2f} s, {many.cpu_seconds:.2f} CPU-s each,")
+        spread = many.cpu_seconds / one.cpu_seconds
+        print(f"  {spread:.2f} times the CPU of one alone (at most {MOST_SPREAD})")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -17,24 +18,31 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 class Columns(NamedTuple):
-    """One row as it was found, and where: `file: row 3`."""
+    """One row as it was found, and where: `file: row 3`.
+
+    `within` is the column that an inner row is the value of, and a dot.
+    """
 
     where: str
     values: Mapping[str, JsonValue]
+    within: str = ""
 
     def has(self, *names: str) -> bool:
         """Whether all these columns are there, whatever they hold."""
         return all(name in self.values for name in names)
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """A column of text. Without a default it must be there; null counts as the default."""
+    def text(self, name: str, default: str | None = None, *, right: str = "text") -> str:
+        """A column of text. Without a default it must be there; null counts as the default.
+
+        `right` says in an error what would be right.
+        """
         value = self.values.get(name)
         if value is None:
             if default is None:
-                raise self.wrong(name, "is missing", "text")
+                raise self._missing(name, right)
             return default
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.wrong(name, f"is {_kind(value)}", "text")
+            raise self.wrong(name, f"is {_kind(value)}", right)
         return str(value)
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
@@ -42,7 +50,7 @@ class Columns(NamedTuple):
         value = self.values.get(name)
         if value is None:
             if default is None:
-                raise self.wrong(name, "is missing", "a list of texts")
+                raise self._missing(name, "a list of texts")
             return default
         items = self._listed(name, value) if isinstance(value, str) else value
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
@@ -62,7 +70,7 @@ class Columns(NamedTuple):
 
     def inner(self, name: str) -> "Columns":
         """The columns of an object within this row."""
-        return Columns(f"{self.where}: {name}", self.mapping(name))
+        return Columns(self.where, self.mapping(name), f"{self.within}{name}.")
 
     def rest(self, read: Collection[str]) -> Mapping[str, JsonValue]:
         """The columns that no reader asks for."""
@@ -70,7 +78,16 @@ class Columns(NamedTuple):
 
     def wrong(self, name: str, what: str, right: str) -> DefinitionError:
         """The error for a column: where it is, what is wrong, and what would be right."""
-        return DefinitionError(f"{self.where}: column {name} {what}; it should be {right}")
+        return DefinitionError(
+            f"{self.where}: column {self.within}{name} {what}; it should be {right}"
+        )
+
+    def _missing(self, name: str, right: str) -> DefinitionError:
+        if name in self.values:
+            return self.wrong(name, "is null", right)
+        close = get_close_matches(name, self.values, n=1, cutoff=0.85)
+        hint = f" (is {close[0]!r} meant for it?)" if close else ""
+        return self.wrong(name, f"is missing{hint}", right)
 
     def _listed(self, name: str, text: str) -> JsonValue:
         try:

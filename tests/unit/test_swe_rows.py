@@ -1,6 +1,8 @@
 """Rows of every dialect: what is read of them, what is refused, and that nothing of them is run."""
 
+import contextlib
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -219,14 +221,20 @@ def test_multi_swe_counts_new_and_skipped_tests_among_those_to_be_fixed() -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"FAIL_TO_PASS": "[1"}, r"rows.jsonl:1: column FAIL_TO_PASS is no JSON .*should be JSON"),
+        (
+            {"FAIL_TO_PASS": "[1"},
+            r"rows.jsonl:1 .*: column FAIL_TO_PASS is no JSON .*should be JSON",
+        ),
         ({"FAIL_TO_PASS": [1]}, r"column FAIL_TO_PASS is \[1\]; it should be a list of texts"),
-        ({"FAIL_TO_PASS": None}, r"column FAIL_TO_PASS is missing"),
-        ({"patch": None}, r"column patch is missing; it should be text"),
-        ({"patch": ["x"]}, r"column patch is \[\"x\"\]; it should be text"),
+        ({"FAIL_TO_PASS": None}, r"column FAIL_TO_PASS is null; it should be a list of texts"),
+        ({"patch": None}, r"column patch is null; it should be the gold patch"),
+        ({"patch": ["x"]}, r"column patch is \[\"x\"\]; it should be the gold patch"),
         ({"eval_type": "any"}, r"column eval_type is 'any'; .*pass_and_fail or fail_only"),
         ({"log_parser": "exec"}, r"column log_parser is 'exec'; .*parse_log_pytest"),
-        ({"instance_id": "../x"}, r"rows.jsonl:1: column instance_id: .*pattern"),
+        (
+            {"instance_id": "../x"},
+            r"jsonl:1 .*: column instance_id is '../x'; .*begins with no dot",
+        ),
         ({"FAIL_TO_PASS": [], "PASS_TO_PASS": []}, r"names no test .* any patch would resolve it"),
     ],
 )
@@ -235,6 +243,40 @@ def test_a_bad_row_is_named_by_file_row_and_column(
 ) -> None:
     with pytest.raises(DefinitionError, match=message):
         load_rows(_save(tmp_path, {**_raw("verified"), **change}))
+
+
+@pytest.mark.parametrize("name", _DIALECTS)
+def test_a_missing_column_is_named_with_its_row_and_what_would_be_right(
+    tmp_path: Path, name: str
+) -> None:
+    """Without a column that tells its data set, a row is read as another's, and that is said."""
+    raw = _raw(name)
+    refused = {}
+    for column in raw:
+        source = _save(tmp_path, {key: value for key, value in raw.items() if key != column})
+        with contextlib.suppress(DefinitionError):
+            load_rows(source)
+            continue
+        with pytest.raises(DefinitionError) as error:
+            load_rows(source)
+        refused[column] = str(error.value).removeprefix(f"{source}:1")
+    assert len(refused) >= 4
+    for column, text in refused.items():
+        assert re.search(r"^[^:]*: ", text), text
+        is_own = f"a {_DIALECTS[name]} row: " in text
+        assert not is_own or re.search(
+            rf"column {column}(\.\w+)? is missing; it should be ", text
+        ), text
+
+
+def test_a_column_in_other_letters_is_asked_about(tmp_path: Path) -> None:
+    raw = _raw("verified")
+    raw["base_comit"] = raw.pop("base_commit")
+    message = (
+        r"jsonl:1 \(acme__tally-12\), a swe_bench row: column base_commit .*'base_comit'.*a commit"
+    )
+    with pytest.raises(DefinitionError, match=message):
+        load_rows(_save(tmp_path, raw))
 
 
 def test_a_row_of_no_dialect_is_told_which_there_are(tmp_path: Path) -> None:

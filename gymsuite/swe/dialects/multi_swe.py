@@ -40,11 +40,6 @@ _RESULTS = {
 }
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    return columns.has("org", "repo", "number", "fix_patch")
-
-
 def read(columns: Columns) -> Row:
     """Read a row; a test that was skipped or absent before counts among those to be fixed."""
     org, repo, number = columns.text("org"), columns.text("repo"), columns.text("number")
@@ -91,5 +86,5 @@ def _issues(columns: Columns) -> Iterator[str]:
     for number, issue in enumerate(issues, 1):
         if not isinstance(issue, dict):
             raise columns.wrong("resolved_issues", f"[{number}] is no object", "an issue")
-        one = Columns(f"{columns.where}: resolved_issues[{number}]", issue)
+        one = Columns(columns.where, issue, f"resolved_issues[{number}].")
         yield f"{one.text('title', '')}\n{one.text('body', '')}".strip()

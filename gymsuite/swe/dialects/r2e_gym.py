@@ -24,11 +24,6 @@ _COMMAND = "PYTHONWARNINGS=ignore .venv/bin/python -W ignore -m pytest -rA r2e_t
 _GONE = frozenset({"", "/dev/null"})
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    return columns.has("repo_name", "commit_hash", "expected_output_json")
-
-
 def read(columns: Columns) -> Row:
     """Read a row; its id is made of the repository and the commit."""
     repo, commit = columns.text("repo_name"), columns.text("commit_hash")
@@ -77,7 +72,7 @@ def _diffs(change: Columns) -> Iterator[str]:
             raise change.wrong(f"file_diffs[{number}]", "is no object", "an object")
         path = _path(change, each)
         if not _is_test(path) and not each.get("is_binary_file"):
-            file = Columns(f"{change.where}: file_diffs[{number}]", each)
+            file = Columns(change.where, each, f"{change.within}file_diffs[{number}].")
             yield _diff(path, file.text("old_file_content", ""), file.text("new_file_content", ""))
 
 

@@ -20,11 +20,6 @@ _READ = frozenset(
 _RULES = {str(rule): rule for rule in (Rule.PASS_AND_FAIL, Rule.FAIL_ONLY)}
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    return columns.has("instance_id", "repo", "base_commit", "FAIL_TO_PASS", "version")
-
-
 def read(columns: Columns) -> Row:
     """Read a v5 row, or a classic one if it has no script."""
     if columns.has("eval_script"):
@@ -45,16 +40,16 @@ def classic(columns: Columns, dialect: str) -> Row:
     """The columns that all descendants of the classic row share."""
     return Row(
         instance_id=columns.text("instance_id"),
-        repo=columns.text("repo"),
+        repo=columns.text("repo", right="owner/name"),
         dialect=dialect,
-        base_commit=columns.text("base_commit"),
+        base_commit=columns.text("base_commit", right="the id of a commit"),
         problem_statement=columns.text("problem_statement"),
         hints=columns.text("hints_text", ""),
         version=columns.text("version", ""),
         environment_setup_commit=columns.text("environment_setup_commit", ""),
         created_at=columns.text("created_at", ""),
-        patch=columns.text("patch"),
-        test_patch=columns.text("test_patch"),
+        patch=columns.text("patch", right="the gold patch"),
+        test_patch=columns.text("test_patch", right="the patch that brings the tests"),
         fail_to_pass=columns.texts("FAIL_TO_PASS"),
         pass_to_pass=columns.texts("PASS_TO_PASS"),
         extra=columns.rest(_READ),

@@ -11,11 +11,6 @@ from gymsuite.swe.rows import Row, Rule, TestPatch
 NAME = "swe_bench_live"
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    return columns.has("test_cmds", "FAIL_TO_PASS")
-
-
 def read(columns: Columns) -> Row:
     """Read a row; where it names no image, its authors' for Linux is meant."""
     row = classic(columns, NAME)

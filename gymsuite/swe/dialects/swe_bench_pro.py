@@ -24,11 +24,6 @@ _BINARY = re.compile(r"^(?:Binary files .* differ|GIT binary patch)$", re.MULTIL
 _FILE = re.compile(r"(?m)^(?=diff --git )")
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    return columns.has("fail_to_pass", "selected_test_files_to_run", "instance_id")
-
-
 def read(columns: Columns) -> Row:
     """Read a row; requirements and interface are part of what the agent is told."""
     told = [columns.text("problem_statement")]

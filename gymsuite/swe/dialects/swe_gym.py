@@ -8,16 +8,6 @@ from gymsuite.swe.rows import Row, TestPatch
 NAME = "swe_gym"
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns: those of SWE-bench, less the environment's."""
-    classic_ones = columns.has("instance_id", "repo", "base_commit", "FAIL_TO_PASS", "version")
-    return classic_ones and not columns.has("environment_setup_commit") and not _is_newer(columns)
-
-
-def _is_newer(columns: Columns) -> bool:
-    return columns.has("eval_script") or columns.has("image_name")
-
-
 def read(columns: Columns) -> Row:
     """Read a row; its image is the one that SWE-Gym's authors have published."""
     row = classic(columns, NAME)

@@ -11,11 +11,6 @@ from gymsuite.swe.rows import Row, TestPatch
 NAME = "swe_rebench"
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    return columns.has("install_config", "FAIL_TO_PASS") and not columns.has("language")
-
-
 def read(columns: Columns) -> Row:
     """Read a row; its recipe names the command, and the parser by SWE-bench's names."""
     row = classic(columns, NAME)

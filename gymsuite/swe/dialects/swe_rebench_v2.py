@@ -28,11 +28,6 @@ PARSERS = {**{name: name for name in UPSTREAM}, **_OURS}
 """Which of V2's parsers have one of ours."""
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    return columns.has("install_config", "language", "FAIL_TO_PASS")
-
-
 def read(columns: Columns) -> Row:
     """Read a row."""
     recipe = columns.inner("install_config")

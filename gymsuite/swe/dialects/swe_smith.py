@@ -22,12 +22,6 @@ _ID = re.compile(r"(?P<owner>[^_.].*?)__(?P<name>.+)\.(?P<commit>[0-9a-f]{7,40})
 _COMMAND = "pytest --disable-warnings --color=no --tb=no --verbose"
 
 
-def is_of(columns: Columns) -> bool:
-    """Whether a row has this data set's columns."""
-    smith = columns.has("image_name", "instance_id", "FAIL_TO_PASS", "patch")
-    return smith and not columns.has("install_config")
-
-
 def read(columns: Columns) -> Row:
     """Read a row; the base commit is the one that its id names."""
     name = columns.text("instance_id")

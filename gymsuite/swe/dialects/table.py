@@ -1,7 +1,6 @@
-"""Every data set's reader by its name, and how a row's own columns tell which it is."""
+"""Every data set's reader by its name, and which columns tell that a row is of it."""
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import ValidationError
 
@@ -20,51 +19,55 @@ from gymsuite.swe.dialects import (
 )
 from gymsuite.swe.rows import Row
 
-
-class Dialect(NamedTuple):
-    """A data set's reader."""
-
-    is_of: Callable[[Columns], bool]
-    read: Callable[[Columns], Row]
-
-
-# The order matters: the first whose columns are there reads the row.
-DIALECTS: Mapping[str, Dialect] = {
-    module.NAME: Dialect(module.is_of, module.read)
+DIALECTS: Mapping[str, Callable[[Columns], Row]] = {
+    module.NAME: module.read
     for module in (
-        r2e_gym,
-        multi_swe,
-        swe_bench_pro,
-        swe_rebench_v2,
-        swe_rebench,
-        swe_bench_live,
-        swe_smith,
+        *(swe_bench, swe_gym, swe_smith, r2e_gym, swe_rebench, swe_rebench_v2),
+        *(swe_bench_live, swe_bench_pro, multi_swe),
     )
-} | {
-    swe_gym.NAME: Dialect(swe_gym.is_of, swe_gym.read),
-    swe_bench.NAME: Dialect(swe_bench.is_of, swe_bench.read),
 }
+
+# The first whose columns are there reads the row, and says which of the others are missing.
+_SIGNS: Sequence[tuple[str, Sequence[str]]] = (
+    (r2e_gym.NAME, ("expected_output_json",)),
+    (multi_swe.NAME, ("fix_patch",)),
+    (swe_bench_pro.NAME, ("selected_test_files_to_run",)),
+    (swe_rebench_v2.NAME, ("install_config", "language")),
+    (swe_rebench.NAME, ("install_config",)),
+    (swe_bench_live.NAME, ("test_cmds",)),
+    (swe_smith.NAME, ("image_name",)),
+    (swe_bench.NAME, ("eval_script",)),
+    (swe_bench.NAME, ("environment_setup_commit",)),
+    (swe_gym.NAME, ("FAIL_TO_PASS",)),
+    (swe_bench.NAME, ("instance_id",)),
+)
 
 
 def read_row(columns: Columns, dialect: str = "") -> Row:
-    """Read one row, by the named reader or by the first one that knows its columns."""
+    """Read one row, by the named reader or by the one that its columns tell."""
     if dialect and dialect not in DIALECTS:
         raise DefinitionError(f"no dialect {dialect!r}; there are: {', '.join(DIALECTS)}")
-    names = [dialect] if dialect else [n for n, d in DIALECTS.items() if d.is_of(columns)]
-    if not names:
+    name = dialect or next((name for name, signs in _SIGNS if columns.has(*signs)), "")
+    if not name:
+        told = "; ".join(f"{name} by {' and '.join(signs)}" for name, signs in _SIGNS)
         raise DefinitionError(
             f"{columns.where}: no reader knows the columns {', '.join(columns.values)}; "
-            f"there are readers for {', '.join(DIALECTS)}"
+            f"a row is told by its columns: {told}"
         )
+    called = columns.values.get("instance_id")
+    shown = f" ({called[:80]})" if isinstance(called, str) and called else ""
+    known = columns._replace(where=f"{columns.where}{shown}, a {name} row")
     try:
-        row = DIALECTS[names[0]].read(columns)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        column = ".".join(map(str, problem["loc"]))
-        raise DefinitionError(f"{columns.where}: column {column}: {problem['msg']}") from error
+        row = DIALECTS[name](known)
+    except ValidationError as error:  # of all that a row holds, only its id can be wrong here
+        raise known.wrong(
+            "instance_id",
+            f"is {error.errors()[0]['input']!r}",
+            "one word that begins with no dot or slash: a folder is named for it",
+        ) from error
     if not row.named_tests and not row.expected:
         raise DefinitionError(
-            f"{columns.where}: {row.instance_id} names no test in FAIL_TO_PASS or PASS_TO_PASS: "
+            f"{known.where}: it names no test in FAIL_TO_PASS or PASS_TO_PASS: "
             "any patch would resolve it"
         )
     return row
