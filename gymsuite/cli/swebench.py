@@ -28,8 +28,16 @@ EMPTY = "empty"
 _INCOMPLETE = 3
 _NOTHING = Prediction(instance_id="-", model="-")
 
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ROWS] [ID]...",
+        show_default=False,
+        help="What --dataset is, unless it is given; then more ids, after -i.",
+    ),
+]
 Dataset = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--dataset",
         "-d",
@@ -41,11 +49,19 @@ Dataset = Annotated[
 Split = Annotated[str, typer.Option("--split", "-s", metavar="NAME")]
 Ids = Annotated[
     list[str] | None,
-    typer.Option("--instance-ids", "--instance_ids", "-i", metavar="ID", help="Only these rows."),
+    typer.Option(
+        *("--instance-ids", "--instance_ids", "--instance", "-i"),
+        metavar="ID",
+        help="Only these rows: `-i a b` or `-i a -i b`.",
+    ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--max-workers", "--max_workers", "-j", min=1, help="At once; 1 for each CPU."),
+    typer.Option(
+        *("--max-workers", "--max_workers", "--workers", "-j"),
+        min=1,
+        help="At once; 1 for each CPU.",
+    ),
 ]
 Seconds = Annotated[
     float, typer.Option("--timeout", "-t", min=1, metavar="S", help="For one row's tests.")
@@ -63,10 +79,11 @@ RepoDir = Annotated[
 
 @app.command("eval")
 def evaluate_predictions(
+    words: Words = None,
     *,
-    dataset: Dataset,
+    dataset: Dataset = None,
     predictions: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--predictions",
             "-p",
@@ -74,10 +91,11 @@ def evaluate_predictions(
             metavar="PREDS",
             help=f"A .json or .jsonl file, a folder, {GOLD!r} or {EMPTY!r}.",
         ),
-    ],
+    ] = None,
+    gold: Annotated[bool, typer.Option("--gold", help=f"The same as -p {GOLD}.")] = False,
     run_id: Annotated[
         str, typer.Option("--run-id", "-id", "--run_id", metavar="NAME", help="Of the run.")
-    ],
+    ] = "run",
     split: Split = "test",
     ids: Ids = None,
     jobs: Jobs = None,
@@ -99,8 +117,10 @@ def evaluate_predictions(
     """Judge predictions, and write the files that SWE-bench's harness writes."""
     if strict and waive_flaky:
         raise UsageError("--strict-upstream waives no test: leave out one of it and --waive-flaky")
-    rows = load_rows(dataset, split=split, ids=ids or ())
-    wanted = _predictions(predictions, rows, chosen=bool(ids))
+    dataset, chosen = _chosen(dataset, words or (), ids or ())
+    source = _source(predictions, gold=gold)
+    rows = load_rows(dataset, split=split, ids=chosen)
+    wanted = _predictions(source, rows, chosen=bool(chosen))
     errors = Console(stderr=True, quiet=as_json)
     place = Place(provider, cache_folder(cache), repo_dir, seconds, strict, errors)
     work = Run(run_id, dataset, split, Path(), report_dir, jobs or os.cpu_count() or 1)
@@ -118,8 +138,8 @@ def evaluate_predictions(
     try:
         path, report = run(with_judge(place, judged, len(wanted), go))
     except Interrupted:
-        words = "interrupted; verdicts so far are kept, and the same command goes on from there"
-        errors.print(words, soft_wrap=True)
+        said = "interrupted; verdicts so far are kept, and the same command goes on from there"
+        errors.print(said, soft_wrap=True)
         raise
     if as_json:
         typer.echo(json.dumps(report))
@@ -131,8 +151,9 @@ def evaluate_predictions(
 
 @app.command("vet")
 def vet_rows(
-    dataset: Annotated[str, typer.Argument(metavar="ROWS", help="As --dataset of eval.")],
+    words: Words = None,
     *,
+    dataset: Dataset = None,
     split: Split = "test",
     ids: Ids = None,
     jobs: Jobs = None,
@@ -144,7 +165,8 @@ def vet_rows(
     as_json: JsonOption = False,
 ) -> None:
     """Run gold and nothing some times each; exit code 1 if a row does not keep its word."""
-    rows = load_rows(dataset, split=split, ids=ids or ())
+    dataset, chosen = _chosen(dataset, words or (), ids or ())
+    rows = load_rows(dataset, split=split, ids=chosen)
     errors = Console(stderr=True, quiet=as_json)
     place = Place(provider, cache_folder(cache), repo_dir, seconds, strict=False, console=errors)
 
@@ -174,6 +196,26 @@ def vet_rows(
         Console().print(vetted_table(vetted))
     if not all(one.is_sound for one in vetted):
         raise typer.Exit(1)
+
+
+def _chosen(
+    dataset: str | None, words: Sequence[str], ids: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
+    """The rows' source and the wanted ids: SWE-bench's harness takes several behind one `-i`."""
+    if dataset is None and not words:
+        raise UsageError("which rows? Name a file, a folder or a data set: --dataset ROWS")
+    source, more = (words[0], words[1:]) if dataset is None else (dataset, words)
+    if more and not ids:
+        raise UsageError(f"{more[0]!r} stands behind no option; ids of rows come after -i")
+    return source, (*ids, *more)
+
+
+def _source(predictions: str | None, *, gold: bool) -> str:
+    if gold and predictions is not None:
+        raise UsageError(f"--gold and --predictions {predictions}: give one of them")
+    if not gold and predictions is None:
+        raise UsageError(f"which predictions? Name a file or a folder, {GOLD!r} or {EMPTY!r}: -p")
+    return predictions or GOLD
 
 
 def _predictions(source: str, rows: Sequence[Row], *, chosen: bool) -> Mapping[str, Prediction]:

@@ -27,6 +27,29 @@ def test_images_are_fetched_only_for_what_is_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.local
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ("-i", "a", "-i", "b"),
+        ("-i", "a", "b"),
+        ("--instance_ids", "a", "b"),
+        ("--instance", "a", "--instance", "b"),
+    ],
+    ids=" ".join,
+)
+def test_ids_are_given_as_the_official_harness_takes_them(
+    tmp_path: Path, ids: tuple[str, ...]
+) -> None:
+    require("local")
+    row = json.loads(Path(_ROWS).read_text("utf-8"))
+    rows = [{**row, "instance_id": name} for name in "abc"]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    done = gymsuite("swebench", "eval", "rows.json", *ids, "-p", "empty", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["empty_patch_ids"] == ["a", "b"]
+
+
+@pytest.mark.local
 def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     require("local")
     program = tmp_path / "bin" / "docker"
@@ -44,6 +67,25 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     )
     assert done.returncode == 130
     assert "the same command goes on from there" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "which rows? Name a file, a folder or a data set"),
+        (("rows.json",), "which predictions? Name a file or a folder"),
+        (("rows.json", "a", "--gold"), "'a' stands behind no option; ids of rows come after -i"),
+        (("rows.json", "--gold", "-p", "x.json"), "--gold and --predictions x.json: give one"),
+        (("-d", "rows.json", "--gold"), "rows.json: no such file or folder"),
+    ],
+)
+def test_what_is_not_said_is_asked_for(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = gymsuite("swebench", "eval", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
