@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from . import zones
-from .facts import Ask, decision_on
+from .asks import Ask
+from .facts import decision_on
 from .lookups import need
 from .papers import discount, forward, new_task, win
 from .scene import Scene, crowd, put_event, put_series

@@ -1,59 +1,21 @@
 """What the rules need to know of a request, read from the state."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 from gymsuite.worlds.state import State
 
-from . import agenda, zones
+from . import zones
+from .asks import Ask, occasion, starts, today
+from .fit import Fit, fit_of
 from .lookups import need, owner_zone
-from .policy import SATURDAY, Decision, Facts, Policy
+from .policy import Decision, Facts, Policy
 from .rules import decide, due
-
-GRID = 15
-"""Meetings without a given time start on a multiple of so many minutes."""
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One wish: what it is, about which row, and what should become of it.
-
-    `people` are contacts besides the owner. `start` is a time of `zone` on `day`; `number` a
-    percentage or how often; `on` the day of an occurrence; `target` a contact, label or text.
-    """
-
-    request: str
-    subject: str = ""
-    title: str = ""
-    people: tuple[str, ...] = ()
-    day: str = ""
-    start: str = ""
-    zone: str = ""
-    minutes: int = 0
-    number: int = 0
-    every: int = 7
-    on: str = ""
-    target: str = ""
-    mail: str = ""
-
-    @property
-    def instant(self) -> int:
-        """When it should start."""
-        found = zones.at(self.zone, date.fromisoformat(self.day), zones.minutes(self.start))
-        if found is None:
-            raise ValueError(f"the clocks of {self.zone} skip {self.start} on {self.day}")
-        return found
 
 
 def decision_on(state: State, policy: Policy, ask: Ask) -> Decision:
     """What the rules say about a request in this state."""
     return decide(policy, ask.request, facts_of(state, policy, ask))
-
-
-def today(state: State) -> date:
-    """The day that the owner has."""
-    return zones.clock(owner_zone(state), zones.unstamp(state.now))[0]
 
 
 def facts_of(state: State, policy: Policy, ask: Ask) -> Facts:
@@ -69,12 +31,12 @@ def _is_genuine(state: State, mail: str) -> bool:
 
 
 def _meeting(state: State, policy: Policy, ask: Ask) -> Facts:
-    everybody = (state.get("owner"), *ask.people)
+    fit = fit_of(state, policy, ask)
     day = date.fromisoformat(ask.day)
-    slot = next(iter(slots(state, policy, everybody, day, ask.minutes)), None)
+    slot = next(iter(slots(state, fit, ask)), None)
     return Facts(
         minutes=ask.minutes,
-        people=len(everybody),
+        people=len(fit.people),
         outside=_outside(state, ask.people),
         days_ahead=(day - today(state)).days,
         weekday=day.weekday(),
@@ -83,67 +45,29 @@ def _meeting(state: State, policy: Policy, ask: Ask) -> Facts:
     )
 
 
-def slots(
-    state: State, policy: Policy, people: tuple[str, ...], day: date, minutes: int
-) -> Iterable[int]:
-    """The starts on a day of the owner that the rules leave, the earliest first."""
-    begin, end = agenda.day_of(owner_zone(state), day)
-    fit = _Fit(state, policy, people, begin, end)
-    return (s for s in range(begin, end, GRID) if fit.in_hours(s, minutes) and fit.free(s, minutes))
-
-
-class _Fit:
-    """Whether a meeting fits those who take part; their calendars are read once."""
-
-    def __init__(
-        self, state: State, policy: Policy, people: Iterable[str], begin: int, end: int
-    ) -> None:
-        around = zones.MINUTES_A_DAY
-        self._policy = policy
-        self._owner_zone = owner_zone(state)
-        everybody = tuple(people)
-        self._zones = {need(state, "contacts", key)["zone"] for key in everybody}
-        self._spans = [
-            span
-            for key in everybody
-            for span in agenda.busy(state, key, begin - around, end + around)
-        ]
-
-    def in_hours(self, start: int, minutes: int) -> bool:
-        policy = self._policy
-        for zone in self._zones:
-            day, first = zones.clock(zone, start)
-            last = first + minutes
-            if day.weekday() >= SATURDAY or first < policy.work_start or last > policy.work_end:
-                return False
-        _, first = zones.clock(self._owner_zone, start)
-        lunch_end = policy.lunch_start + policy.lunch_minutes
-        return first + minutes <= policy.lunch_start or first >= lunch_end
-
-    def free(self, start: int, minutes: int, without: agenda.Occasion | None = None) -> bool:
-        return agenda.is_free(self._spans, start, start + minutes, self._policy.buffer, without)
+def slots(state: State, fit: Fit, ask: Ask) -> Iterable[int]:
+    """The starts on its day that the rules leave for a meeting, the earliest first."""
+    return (
+        start
+        for start in starts(state, ask)
+        if fit.in_hours(start, ask.minutes) and fit.free(start, ask.minutes)
+    )
 
 
 def _move(state: State, policy: Policy, ask: Ask) -> Facts:
-    event = need(state, "events", ask.subject)
-    return _moved(state, policy, ask, event["organizer_id"], zones.unstamp(event["starts_at"]))
-
-
-def _move_once(state: State, policy: Policy, ask: Ask) -> Facts:
-    series = need(state, "series", ask.subject)
-    starts = dict(agenda.occurrences(series))
-    return _moved(state, policy, ask, series["organizer_id"], starts[ask.on])
-
-
-def _moved(state: State, policy: Policy, ask: Ask, organizer: str, start: int) -> Facts:
+    moved = occasion(state, ask)
+    if moved is None:
+        raise ValueError(f"{ask} moves nothing")
+    meeting, start = moved
+    row = state.row("events", meeting) or need(state, "series", meeting)
     instant = ask.instant
-    fit = _Fit(state, policy, agenda.attendees(state, ask.subject), instant, instant)
+    fit = fit_of(state, policy, ask)
     return Facts(
-        organized=organizer == state.get("owner"),
+        organized=row["organizer_id"] == state.get("owner"),
         hours_ahead=(start - zones.unstamp(state.now)) // 60,
         weekday=zones.clock(owner_zone(state), instant)[0].weekday(),
         in_hours=fit.in_hours(instant, ask.minutes),
-        free=fit.free(instant, ask.minutes, (ask.subject, start)),
+        free=fit.free(instant, ask.minutes, moved),
         value=instant,
     )
 
@@ -158,22 +82,19 @@ def _cancel(state: State, _: Policy, ask: Ask) -> Facts:
 
 
 def _series(state: State, policy: Policy, ask: Ask) -> Facts:
-    row = {"first_day": ask.day, "start": ask.start, "zone": ask.zone, "times": ask.number}
-    starts = [start for _, start in agenda.occurrences({**row, "every_days": ask.every})]
-    everybody = (state.get("owner"), *ask.people)
-    fit = _Fit(state, policy, everybody, starts[0], starts[-1])
-    zone = owner_zone(state)
-    weekdays = [zones.clock(zone, start)[0].weekday() for start in starts]
+    fit, when = fit_of(state, policy, ask), starts(state, ask)
+    days = [zones.clock(owner_zone(state), start)[0] for start in when]
+    weekdays = [day.weekday() for day in days]
     return Facts(
         minutes=ask.minutes,
-        people=len(everybody),
+        people=len(fit.people),
         times=ask.number,
         outside=_outside(state, ask.people),
-        days_ahead=(zones.clock(zone, starts[0])[0] - today(state)).days,
+        days_ahead=(days[0] - today(state)).days,
         weekday=policy.focus_day if policy.focus_day in weekdays else weekdays[0],
-        in_hours=all(fit.in_hours(start, ask.minutes) for start in starts),
-        free=all(fit.free(start, ask.minutes) for start in starts),
-        value=starts[0],
+        in_hours=all(fit.in_hours(start, ask.minutes) for start in when),
+        free=all(fit.free(start, ask.minutes) for start in when),
+        value=when[0],
     )
 
 
@@ -216,8 +137,13 @@ def _new_task(state: State, policy: Policy, ask: Ask) -> Facts:
 
 
 def _outside(state: State, people: Iterable[str]) -> bool:
+    return any(is_outsider(state, key) for key in people)
+
+
+def is_outsider(state: State, contact: str) -> bool:
+    """Whether somebody is of another firm than the owner."""
     home = need(state, "contacts", state.get("owner"))["firm"]
-    return any(need(state, "contacts", key)["firm"] != home for key in people)
+    return bool(need(state, "contacts", contact)["firm"] != home)
 
 
 def _due(policy: Policy, day: date) -> str:
@@ -227,7 +153,7 @@ def _due(policy: Policy, day: date) -> str:
 _FACTS: Mapping[str, Callable[[State, Policy, Ask], Facts]] = {
     "meeting": _meeting,
     "move": _move,
-    "move_once": _move_once,
+    "move_once": _move,
     "cancel": _cancel,
     "series": _series,
     "discount": _discount,

@@ -13,8 +13,13 @@ _RECORDS = ("decline_request", "hand_over", "report_mail")
 
 
 def _refusals(task: Task) -> Sequence[Sequence[ToolCall]]:
-    """Everything declined for one reason or another, or handed over, without a look."""
-    right = [c for c in task.solution if c.name in _RECORDS]
+    """Everything declined for one reason or another, or handed over, without a look.
+
+    The right record is one of them where it takes a look to know it, not where the request alone
+    says that it is too long or too late.
+    """
+    looked_up = task.hidden["gold"]["reads"]
+    right = [c for c in task.solution if c.name in _RECORDS and looked_up]
     names = [name for name in REQUESTS if name in str(task.metadata["family"])]
     blind = [
         [call("decline_request", request=name, reason=reason) for name in names or REQUESTS]

@@ -1,7 +1,7 @@
 """The tools that only look. What they show is noted, so that a decision can be proven informed."""
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Literal
 
 from gymsuite.tools import ToolError
@@ -11,6 +11,7 @@ from gymsuite.worlds.text import Identifier
 from . import agenda, zones
 
 MOST_RESULTS = 20
+MOST_DAYS = 200
 Folder = Literal["inbox", "archive", "sent", "trash"]
 _LAST_YEAR = 2100
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9]")
@@ -80,20 +81,30 @@ def _search(state: State, table: str, column: str, words: str) -> list[dict[str,
     ]
 
 
-def _brief(rows: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
-    return [{name: row[name] for name in ("id", *names)} for row in rows[:MOST_RESULTS]]
+def _brief(
+    state: State, table: str, rows: list[dict[str, Any]], *names: str
+) -> list[dict[str, Any]]:
+    """Some columns of some rows; noted as `table.column:id`, for the rest was not seen."""
+    shown = rows[:MOST_RESULTS]
+    for row in shown:
+        for name in names:
+            state.mark_read(f"{table}.{name}", row["id"])
+    return [{name: row[name] for name in ("id", *names)} for row in shown]
 
 
 def list_mails(state: State, folder: Folder) -> object:
     """List the mails of a folder without their text."""
     rows = state.find("mails", {"folder": folder})
-    return {"mails": _brief(rows, "sender", "subject", "label"), "found": len(rows)}
+    return {"mails": _brief(state, "mails", rows, "sender", "subject", "label"), "found": len(rows)}
 
 
 def search_mails(state: State, words: str) -> object:
     """Find mails whose subject has all of these words."""
     rows = _search(state, "mails", "subject", words)
-    return {"mails": _brief(rows, "folder", "sender", "subject", "label"), "found": len(rows)}
+    return {
+        "mails": _brief(state, "mails", rows, "folder", "sender", "subject", "label"),
+        "found": len(rows),
+    }
 
 
 def read_mail(state: State, mail_id: Identifier) -> object:
@@ -104,7 +115,7 @@ def read_mail(state: State, mail_id: Identifier) -> object:
 def search_contacts(state: State, words: str) -> object:
     """Find contacts whose name has all of these words."""
     rows = _search(state, "contacts", "name", words)
-    return {"contacts": _brief(rows, "name", "firm"), "found": len(rows)}
+    return {"contacts": _brief(state, "contacts", rows, "name", "firm"), "found": len(rows)}
 
 
 def get_contact(state: State, contact_id: Identifier) -> object:
@@ -112,13 +123,25 @@ def get_contact(state: State, contact_id: Identifier) -> object:
     return _show(state, "contacts", need(state, "contacts", contact_id))
 
 
-def free_busy(state: State, contact_id: Identifier, day: str) -> object:
-    """Show when somebody is busy on a day of your employer; times are in your employer's zone."""
+def free_busy(state: State, contact_id: Identifier, day: str, until_day: str = "") -> object:
+    """Show when somebody is busy on a day of your employer, or from that day until another one.
+
+    Times are in your employer's zone.
+    """
     zone = owner_zone(state)
     contact = need(state, "contacts", contact_id)
-    begin, end = agenda.day_of(zone, a_day(day))
-    state.mark_read("calendars", contact_id)
-    spans = agenda.busy(state, contact_id, begin, end)
+    first, last = a_day(day), a_day(until_day or day)
+    days = [first + timedelta(number) for number in range((last - first).days + 1)]
+    if not 1 <= len(days) <= MOST_DAYS:
+        raise ToolError(
+            f"until_day is the same day or a later one, {MOST_DAYS} days in all at most"
+        )
+    for of in days:
+        state.mark_read(f"calendars.{of.isoformat()}", contact_id)
+    state.mark_read("contacts.zone", contact_id)
+    spans = agenda.busy(
+        state, contact_id, agenda.day_of(zone, first)[0], agenda.day_of(zone, last)[1]
+    )
     return {
         "contact_zone": contact["zone"],
         "times_in": zone,
@@ -129,8 +152,9 @@ def free_busy(state: State, contact_id: Identifier, day: str) -> object:
 def list_events(state: State, day: str) -> object:
     """List your employer's meetings on a day; times are in your employer's zone."""
     owner, zone = state.get("owner"), owner_zone(state)
-    begin, end = agenda.day_of(zone, a_day(day))
-    state.mark_read("calendars", owner)
+    of = a_day(day)
+    begin, end = agenda.day_of(zone, of)
+    state.mark_read(f"calendars.{of.isoformat()}", owner)
     return {
         "times_in": zone,
         "meetings": [
@@ -149,8 +173,8 @@ def search_events(state: State, words: str) -> object:
     """Find single meetings and series whose title has all of these words."""
     events, series = (_search(state, table, "title", words) for table in ("events", "series"))
     return {
-        "events": _brief(events, "title"),
-        "series": _brief(series, "title"),
+        "events": _brief(state, "events", events, "title"),
+        "series": _brief(state, "series", series, "title"),
         "found": len(events) + len(series),
     }
 
@@ -159,15 +183,14 @@ def get_event(state: State, meeting_id: Identifier) -> object:
     """Show a single meeting (EVT-...) or a series (SER-...) with who organizes and attends it."""
     zone = owner_zone(state)
     people = [need(state, "contacts", key) for key in agenda.attendees(state, meeting_id)]
-    who = [{"id": row["id"], "name": row["name"], "zone": row["zone"]} for row in people]
+    who = _brief(state, "contacts", people, "name", "zone")
     if event := state.row("events", meeting_id):
         start = when(zone, zones.unstamp(event["starts_at"]))
         return {**_show(state, "events", event), f"start in {zone}": start, "attendees": who}
     series = need(state, "series", meeting_id)
     days = [day for day, _ in agenda.occurrences(series)]
-    changed = _brief(
-        state.find("occurrences", {"series_id": meeting_id}), "on_day", "status", "starts_at"
-    )
+    moved = state.find("occurrences", {"series_id": meeting_id})
+    changed = _brief(state, "occurrences", moved, "on_day", "status", "starts_at")
     return {**_show(state, "series", series), "days": days, "changed": changed, "attendees": who}
 
 
@@ -179,7 +202,7 @@ def convert_time(state: State, day: str, time: str, from_zone: str, to_zone: str
 def search_tasks(state: State, words: str) -> object:
     """Find tasks whose title has all of these words."""
     rows = _search(state, "tasks", "title", words)
-    return {"tasks": _brief(rows, "title", "due_on", "status"), "found": len(rows)}
+    return {"tasks": _brief(state, "tasks", rows, "title", "due_on", "status"), "found": len(rows)}
 
 
 def get_task(state: State, task_id: Identifier) -> object:
@@ -190,7 +213,7 @@ def get_task(state: State, task_id: Identifier) -> object:
 def search_accounts(state: State, words: str) -> object:
     """Find the accounts of customers whose name has all of these words."""
     rows = _search(state, "accounts", "name", words)
-    return {"accounts": _brief(rows, "name"), "found": len(rows)}
+    return {"accounts": _brief(state, "accounts", rows, "name"), "found": len(rows)}
 
 
 def get_account(state: State, account_id: Identifier) -> object:
@@ -200,15 +223,18 @@ def get_account(state: State, account_id: Identifier) -> object:
     activities = state.find("activities", mine)
     return {
         **account,
-        "deals": _brief(state.find("deals", mine), "title", "stage"),
-        "activities": _brief(activities, "kind", "note"),
+        "deals": _brief(state, "deals", state.find("deals", mine), "title", "stage"),
+        "activities": _brief(state, "activities", activities, "kind", "note"),
     }
 
 
 def search_deals(state: State, words: str) -> object:
     """Find deals whose title has all of these words."""
     rows = _search(state, "deals", "title", words)
-    return {"deals": _brief(rows, "title", "account_id", "stage"), "found": len(rows)}
+    return {
+        "deals": _brief(state, "deals", rows, "title", "account_id", "stage"),
+        "found": len(rows),
+    }
 
 
 def get_deal(state: State, deal_id: Identifier) -> object:

@@ -5,7 +5,7 @@ from datetime import date
 from gymsuite.worlds.state import State
 
 from . import agenda, zones
-from .facts import GRID, Ask
+from .asks import GRID, Ask
 from .lookups import need, owner_zone
 from .policy import Decision
 

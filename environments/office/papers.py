@@ -2,8 +2,8 @@
 
 from datetime import date, timedelta
 
+from .asks import Ask
 from .base import put_activity, put_deal, put_mail
-from .facts import Ask
 from .lookups import need
 from .rules import due
 from .scene import Scene

@@ -9,7 +9,9 @@ from gymsuite.worlds.gold import Entity, Fact, Mine
 from gymsuite.worlds.user import Request
 
 from . import phrases, requests, words
-from .facts import Ask, decision_on
+from .asks import Ask
+from .facts import decision_on
+from .grounds import Group, grounds
 from .lookups import need
 from .naive import naive_decision
 from .policy import Decision
@@ -30,7 +32,7 @@ class Part:
     naive: list[ToolCall]
     tell: tuple[Fact, ...] = ()
     described: tuple[Entity, ...] = ()
-    reads: tuple[str, ...] = ()
+    reads: tuple[Group, ...] = ()
     mines: tuple[Mine, ...] = ()
     decided: list[tuple[Ask, Decision]] = field(default_factory=list)
 
@@ -78,7 +80,7 @@ def plain(scene: Scene, ask: Ask, *, push_backs: int = 0) -> Part:
         _naive(scene, ask),
         words.facts(state, ask, decision),
         requests.described(state, ask),
-        _reads(scene, ask, decision),
+        grounds(state, scene.policy, ask),
         _mines(scene, ask, decision),
         [(ask, decision)],
     )
@@ -92,7 +94,7 @@ def with_fallback(scene: Scene, ask: Ask, instead: Ask) -> Part:
     if decision.verdict != "grant":
         raise DefinitionError(f"the fallback of {ask} comes out as {decision}")
     way = phrases.pick(scene.draws, scene.split, phrases.INSTEAD)
-    looks = requests.reading(state, ask)
+    looks = requests.reading(state, scene.policy, ask)
     return Part(
         Request(
             say=lead(scene, say(scene, ask)),
@@ -102,13 +104,13 @@ def with_fallback(scene: Scene, ask: Ask, instead: Ask) -> Part:
         [
             *looks,
             call("tell_employer", text=words.refusing(refusal)),
-            *(look for look in requests.reading(state, instead) if look not in looks),
+            *(look for look in requests.reading(state, scene.policy, instead) if look not in looks),
             *_ending(scene, instead, decision),
         ],
         _naive(scene, ask),
         words.facts(state, instead, decision),
         requests.described(state, ask),
-        requests.reads(state, ask),
+        (*grounds(state, scene.policy, ask), *grounds(state, scene.policy, instead)),
         decided=[(ask, refusal), (instead, decision)],
     )
 
@@ -125,11 +127,11 @@ def with_correction(scene: Scene, first: Ask, ask: Ask) -> Part:
             correction=sentence(way.format(say(scene, ask))),
             done=requests.signs(state, ask, decision),
         ),
-        [*requests.reading(state, ask), question, *_ending(scene, ask, decision)],
+        [*requests.reading(state, scene.policy, ask), question, *_ending(scene, ask, decision)],
         [question, *_naive(scene, ask)],
         words.facts(state, ask, decision),
         requests.described(state, ask),
-        requests.reads(state, ask),
+        grounds(state, scene.policy, ask),
         decided=[(ask, decision)],
     )
 
@@ -139,7 +141,7 @@ def _looks(scene: Scene, ask: Ask, decision: Decision) -> list[ToolCall]:
     mail = _mail(scene, ask)
     if decision.verdict == "report" or decision.reason == "not_authorised":
         return mail
-    return [*mail, *(c for c in requests.reading(scene.state, ask) if c not in mail)]
+    return [*mail, *(c for c in requests.reading(scene.state, scene.policy, ask) if c not in mail)]
 
 
 def _mail(scene: Scene, ask: Ask) -> list[ToolCall]:
@@ -147,15 +149,6 @@ def _mail(scene: Scene, ask: Ask) -> list[ToolCall]:
         return []
     writer = scene.state.get("writer")
     return [call("read_mail", mail_id=ask.mail), call("get_contact", contact_id=writer)]
-
-
-def _reads(scene: Scene, ask: Ask, decision: Decision) -> tuple[str, ...]:
-    mail = (f"mails:{ask.mail}",) if ask.mail else ()
-    if decision.verdict == "report":
-        return (*mail, f"contacts:{scene.state.get('writer')}")
-    if decision.reason == "not_authorised":
-        return mail
-    return (*mail, *requests.reads(scene.state, ask))
 
 
 def _ending(scene: Scene, ask: Ask, decision: Decision) -> list[ToolCall]:
@@ -166,7 +159,7 @@ def _ending(scene: Scene, ask: Ask, decision: Decision) -> list[ToolCall]:
 def _naive(scene: Scene, ask: Ask) -> list[ToolCall]:
     return [
         *_mail(scene, ask),
-        *requests.reading(scene.state, ask),
+        *requests.reading(scene.state, scene.policy, ask),
         *_ending(scene, ask, naive_decision(scene.state, ask)),
     ]
 

@@ -1,6 +1,7 @@
 """What a request is called, how it is carried out, and how one sees that it is over."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from gymsuite.types import ToolCall
@@ -8,9 +9,9 @@ from gymsuite.worlds.gold import Entity
 from gymsuite.worlds.state import State
 
 from . import agenda, zones
-from .facts import Ask
+from .asks import Ask, starts, today
 from .lookups import need, owner_zone
-from .policy import REQUESTS, Decision
+from .policy import REQUESTS, Decision, Policy
 
 _EVERY = {7: "weekly", 14: "every two weeks"}
 
@@ -62,16 +63,16 @@ _TABLES = {
 }
 
 
-def reading(state: State, ask: Ask) -> list[ToolCall]:
+def reading(state: State, policy: Policy, ask: Ask) -> list[ToolCall]:
     """The lookups that a decision on it needs."""
     match ask.request:
         case "meeting" | "series":
-            people = (state.get("owner"), *ask.people)
-            return [call("free_busy", contact_id=key, day=ask.day) for key in people]
+            first, _ = zones.clock(owner_zone(state), starts(state, ask)[0])
+            soon = first - today(state) < timedelta(policy.notice_days)
+            firms = [call("get_contact", contact_id=key) for key in ask.people if soon]
+            return [*firms, *_calendars(state, (state.get("owner"), *ask.people), ask)]
         case "move" | "move_once":
-            who = agenda.attendees(state, ask.subject)
-            day = zones.clock(owner_zone(state), ask.instant)[0].isoformat()
-            looks = [call("free_busy", contact_id=key, day=day) for key in who]
+            looks = _calendars(state, agenda.attendees(state, ask.subject), ask)
             return [call("get_event", meeting_id=ask.subject), *looks]
         case "cancel":
             return [call("get_event", meeting_id=ask.subject)]
@@ -89,19 +90,11 @@ def reading(state: State, ask: Ask) -> list[ToolCall]:
     return [call("get_contact", contact_id=ask.target)]
 
 
-def reads(state: State, ask: Ask) -> tuple[str, ...]:
-    """The rows that those lookups show."""
-    found = []
-    for look in reading(state, ask):
-        ((name, key), *_) = look.arguments.items()
-        table = {"contact_id": "contacts", "deal_id": "deals", "account_id": "accounts"}.get(name)
-        table = table or ("mails" if name == "mail_id" else "events")
-        if look.name == "free_busy":
-            table = "calendars"
-        elif table == "events" and not state.row("events", key):
-            table = "series"
-        found.append(f"{table}:{key}")
-    return tuple(found)
+def _calendars(state: State, people: Sequence[str], ask: Ask) -> list[ToolCall]:
+    zone = owner_zone(state)
+    days = [zones.clock(zone, start)[0].isoformat() for start in starts(state, ask)]
+    until = {"until_day": days[-1]} if days[-1] != days[0] else {}
+    return [call("free_busy", contact_id=key, day=days[0], **until) for key in people]
 
 
 def writing(state: State, ask: Ask, decision: Decision) -> list[ToolCall]:

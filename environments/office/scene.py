@@ -7,7 +7,7 @@ from gymsuite.worlds.draws import Draws, mint
 from gymsuite.worlds.state import State
 
 from . import zones
-from .facts import today
+from .asks import today
 from .lookups import need, owner_zone
 from .policy import SATURDAY, Policy
 

@@ -32,7 +32,7 @@ SCHEMA = Schema(
             (
                 Column("folder"),
                 Column("sender", "casefold"),
-                Column("recipient", "casefold"),
+                Column("recipient", "addresses"),
                 Column("subject", "casefold"),
                 Column("body", "text"),
                 Column("label"),

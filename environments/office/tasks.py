@@ -138,7 +138,7 @@ def _task(drawn: Drawn, split: str, index: int) -> Task:
     plan = [c for part in draft.parts for c in part.calls]
     gold = Gold(
         accepted=(_end(hidden, plan, draft),),
-        reads=tuple(dict.fromkeys(row for part in draft.parts for row in part.reads)),
+        reads=tuple(dict.fromkeys(group for part in draft.parts for group in part.reads)),
         mines=(*draft.mines, *(mine for part in draft.parts for mine in part.mines)),
     )
     described = [

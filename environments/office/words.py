@@ -3,7 +3,7 @@
 from gymsuite.worlds.gold import Fact
 from gymsuite.worlds.state import State
 
-from .facts import Ask
+from .asks import Ask
 from .lookups import owner_zone, when
 from .policy import Decision
 from .rules import dollars

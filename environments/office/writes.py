@@ -1,12 +1,12 @@
 """The tools that change mails, tasks, contacts and deals, and record what is not done."""
 
 import re
-import unicodedata
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
 from gymsuite.tools import ToolError
+from gymsuite.worlds.addresses import addresses
 from gymsuite.worlds.state import State
 from gymsuite.worlds.text import Identifier
 
@@ -25,35 +25,36 @@ Reason = Literal[
 ]  # fmt: skip
 HandoverReason = Literal["too_many_people", "needs_approval", "legal_hold", "other"]
 _PHONE = re.compile(r"\+([0-9]{3})([0-9]{3})([0-9]{4})")
-_ADDRESS = re.compile(r"[\w.%+-]+@(?:[\w-]+\.)+\w+")
 
 
 def send_mail(state: State, to: str, subject: str, body: str) -> object:
-    """Write a mail to an address."""
+    """Write a mail to an address, or to several with commas between them."""
     return _send(state, to, subject, body)
 
 
 def forward_mail(state: State, mail_id: Identifier, to: str) -> object:
-    """Forward a mail to an address."""
+    """Forward a mail to an address, or to several with commas between them."""
     mail = need(state, "mails", mail_id)
     return _send(state, to, f"Fwd: {mail['subject']}", mail["body"])
 
 
 def _send(state: State, to: str, subject: str, body: str) -> object:
-    # One spelling for each address: what is forbidden is told by it.
-    address = unicodedata.normalize("NFKC", to).strip().lower()
-    if not _ADDRESS.fullmatch(address):
-        raise ToolError(f"{to[:60]!r} is no mail address; write one alone, as name@firm.test")
+    try:
+        recipient = ", ".join(addresses(to))
+    except ValueError as error:
+        raise ToolError(f"{error}; write one as name@firm.test") from None
+    if not recipient:
+        raise ToolError("the mail has nobody to go to")
     row = {
         "folder": "sent",
         "sender": need(state, "contacts", state.get("owner"))["email"],
-        "recipient": address,
+        "recipient": recipient,
         "subject": subject,
         "body": body,
         "label": "",
         "at": state.now,
     }
-    return {"sent": state.add("mails", row, address, subject)}
+    return {"sent": state.add("mails", row, recipient, subject)}
 
 
 def move_mail(state: State, mail_id: Identifier, folder: Folder) -> object:

@@ -83,7 +83,9 @@ def _task(scene: Scene, draft: Draft, split: str, index: int, universe: int) -> 
     plans = _plans(draft, who)
     gold = Gold(
         accepted=tuple(_end(hidden, plan, tell) for plan, tell in plans),
-        reads=(f"customers:{who['id']}", *(row for part in draft.parts for row in part.reads)),
+        reads=tuple(
+            (row,) for row in (f"customers:{who['id']}", *(r for p in draft.parts for r in p.reads))
+        ),
         mines=tuple(mine for part in draft.parts for mine in part.mines),
     )
     described = [

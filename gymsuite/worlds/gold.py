@@ -16,7 +16,10 @@ class Fact(Model):
 
 
 class Mine(Model):
-    """A change that spoils everything: of this table, kind and row, to these values."""
+    """A change that spoils everything: of this table, kind and row, to these values.
+
+    Values are compared as their columns say; of addresses, one in common is enough.
+    """
 
     table: str
     op: Literal["insert", "update", "delete"] | None = None
@@ -41,11 +44,12 @@ class Ending(Model):
 class Gold(Model):
     """What is right: one of the `accepted` ends (the first is the solution's), on informed grounds.
 
-    `reads` are the rows, as `table:id`, that must have been looked at.
+    `reads` are what must have been looked at, as `table:id` or as a world notes it: of each group
+    one is enough.
     """
 
     accepted: tuple[Ending, ...]
-    reads: tuple[str, ...] = ()
+    reads: tuple[tuple[str, ...], ...] = ()
     mines: tuple[Mine, ...] = ()
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gymsuite.types import Score
+from gymsuite.worlds.addresses import mailboxes
 from gymsuite.worlds.gold import Ending, Fact, Gold, Left, Mine
 from gymsuite.worlds.matching import Pairing, agrees, pair
-from gymsuite.worlds.schema import Schema
+from gymsuite.worlds.schema import Column, Schema, normal
 from gymsuite.worlds.state import Change
 from gymsuite.worlds.telling import told
 
@@ -48,8 +49,9 @@ def judge(schema: Schema, gold: Gold, left: Left) -> Score:
     ends = [_reach(schema, ending, left) for ending in gold.accepted]
     end = max(ends, key=lambda end: (end.diff.exact and not end.untold, end.diff.progress))
     diff = end.diff
-    reads = _share([row in left.reads for row in gold.reads])
-    mines = [mine for mine in gold.mines if any(_goes_off(mine, c) for c in left.changes)]
+    unread = [group for group in gold.reads if not set(group) & set(left.reads)]
+    reads = _share([group not in unread for group in gold.reads])
+    mines = [mine for mine in gold.mines if any(_goes_off(schema, mine, c) for c in left.changes)]
     success = diff.exact and not end.untold and reads == 1 and not mines
     progress = 0.0 if mines or reads < 1 else diff.progress
     return Score(
@@ -67,7 +69,7 @@ def judge(schema: Schema, gold: Gold, left: Left) -> Score:
             "calls": float(left.calls),
             "invalid_calls": float(left.invalid_calls),
         },
-        details=_details(end, gold, left, mines),
+        details=_details(end, unread, mines),
     )
 
 
@@ -130,21 +132,30 @@ def _matters(schema: Schema, change: Change) -> bool:
     return any(name in table.column and table.column[name].compared for name in change.after)
 
 
-def _goes_off(mine: Mine, change: Change) -> bool:
+def _goes_off(schema: Schema, mine: Mine, change: Change) -> bool:
     now: Mapping[str, object] = {**change.before, **change.after}
     return (
         change.table == mine.table
         and mine.op in (None, change.op)
         and mine.id in (None, change.id)
-        and all(now.get(name) == value for name, value in mine.where.items())
+        and all(
+            _meets(schema.table[mine.table].column[name], value, now.get(name))
+            for name, value in mine.where.items()
+        )
     )
+
+
+def _meets(column: Column, forbidden: object, given: object) -> bool:
+    if column.kind == "addresses" and isinstance(forbidden, str) and isinstance(given, str):
+        return bool(mailboxes(forbidden) & mailboxes(given))
+    return normal(column.kind, forbidden) == normal(column.kind, given)
 
 
 def _share(flags: Sequence[bool]) -> float:
     return sum(flags) / len(flags) if flags else 1.0
 
 
-def _details(end: _End, gold: Gold, left: Left, mines: Sequence[Mine]) -> str:
+def _details(end: _End, unread: Sequence[Sequence[str]], mines: Sequence[Mine]) -> str:
     """What kept it from success, in words."""
     diff = end.diff
     lines = []
@@ -154,7 +165,7 @@ def _details(end: _End, gold: Gold, left: Left, mines: Sequence[Mine]) -> str:
         lines.append(f"{diff.wrong} values are wrong")
     if diff.collateral:
         lines.append(f"{diff.collateral} rows were changed that should not be")
-    lines += [f"never read: {row}" for row in gold.reads if row not in left.reads]
+    lines += [f"never read: {' or '.join(group)}" for group in unread]
     lines += [f"never said: {_fact(fact)}" for fact in end.untold]
     lines += [f"forbidden: {mine.op or 'change'} of {mine.table}" for mine in mines]
     return "; ".join(lines)

@@ -7,17 +7,20 @@ from functools import cached_property
 from typing import Literal
 
 from gymsuite.errors import DefinitionError
+from gymsuite.worlds.addresses import addresses
 
 Cell = str | int | None
 """What a column holds. There are no floats: money is in cents, time is text."""
 
-Kind = Literal["exact", "casefold", "cents", "time", "set", "text", "derived"]
+Kind = Literal["exact", "casefold", "cents", "time", "set", "addresses", "text", "derived"]
 """How a column is compared.
 
 exact: equal. casefold: equal but for case and white space. cents: equal whole numbers.
 time: of the virtual clock, so it depends on how many calls came before: not compared.
-set: a JSON list whose order does not matter. text: free words, which only have to be there, or to
-contain what a task asks for. derived: follows from the rest: not compared.
+set: a JSON list whose order does not matter. addresses: of mail; case, order and the names beside
+them do not matter, and a mine goes off at any other address of its mailbox, too.
+text: free words, which only have to be there, or to contain what a task asks for.
+derived: follows from the rest: not compared.
 """
 
 IGNORED: tuple[Kind, ...] = ("time", "derived")
@@ -147,4 +150,15 @@ def _as_set(value: str) -> object:
     return sorted(map(str, items)) if isinstance(items, list) else value
 
 
-_FORMS: Mapping[Kind, Callable[[str], object]] = {"casefold": _folded, "set": _as_set}
+def _as_addresses(value: str) -> object:
+    try:
+        return addresses(value)
+    except ValueError:
+        return _folded(value)
+
+
+_FORMS: Mapping[Kind, Callable[[str], object]] = {
+    "casefold": _folded,
+    "set": _as_set,
+    "addresses": _as_addresses,
+}

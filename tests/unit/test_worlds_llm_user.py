@@ -73,7 +73,7 @@ def test_the_model_sees_wishes_knowledge_and_talk_but_nothing_of_the_world() -> 
     assert known(task)["email"] in system["content"]
     assert [message["content"] for message in said] == [ASK, "one moment", "Are you there?"]
     assert "# Policy" not in str(model.requests[-1].body)
-    assert str(task.hidden["gold"]["reads"][0]) not in str(model.requests[-1].body)
+    assert str(task.hidden["gold"]["reads"][0][0]) not in str(model.requests[-1].body)
 
 
 def test_what_the_user_knows_it_may_say() -> None:

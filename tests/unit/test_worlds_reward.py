@@ -24,6 +24,7 @@ SCHEMA = Schema(
             (Column("box_id", ref="boxes"), Column("cents", "cents"), Column("sum", "derived")),
             natural=("box_id",),
         ),
+        Table("letters", "M", (Column("to", "addresses"), Column("words", "casefold"))),
         Table("log", "L", (Column("line"),), audit=True),
     )
 )
@@ -41,7 +42,9 @@ def delete(table: str, key: str) -> Change:
     return Change(table=table, id=key, op="delete", before={"label": "x"})
 
 
-def gold(*changes: Change, reads: tuple[str, ...] = (), mines: tuple[Mine, ...] = ()) -> Gold:
+def gold(
+    *changes: Change, reads: tuple[tuple[str, ...], ...] = (), mines: tuple[Mine, ...] = ()
+) -> Gold:
     return Gold(accepted=(Ending(changes=changes),), reads=reads, mines=mines)
 
 
@@ -140,9 +143,23 @@ def test_a_deleted_row_is_no_updated_row() -> None:
 
 def test_what_was_never_looked_at_was_guessed() -> None:
     changes = (update("boxes", "B-1", weight=2),)
-    expected = gold(*changes, reads=("boxes:B-1",))
+    expected = gold(*changes, reads=(("boxes:B-1",),))
     assert judge(SCHEMA, expected, Left(changes=changes)).reward == 0
     assert judge(SCHEMA, expected, Left(changes=changes, reads=("boxes:B-1",))).passed
+
+
+def test_of_each_group_of_reads_one_is_enough_and_none_is_left_out() -> None:
+    changes = (update("boxes", "B-1", weight=2),)
+    expected = gold(*changes, reads=(("boxes:B-1", "boxes.weight:B-1"), ("tags:T-1", "tags:T-2")))
+    for reads, share in (
+        (("boxes.weight:B-1", "tags:T-2"), 1.0),
+        (("boxes:B-1", "tags:T-1"), 1.0),
+        (("boxes:B-1", "boxes.weight:B-1"), 0.5),
+        ((), 0.0),
+    ):
+        score = judge(SCHEMA, expected, Left(changes=changes, reads=reads))
+        assert (score.metrics["reads"], score.passed) == (share, share == 1), reads
+        assert ("tags:T-1 or tags:T-2" in score.details) is (share < 1)
 
 
 def test_a_mine_takes_everything() -> None:
@@ -153,6 +170,25 @@ def test_a_mine_takes_everything() -> None:
     other = insert("bills", "I-1", box_id="B-2", cents=1, sum=0)
     assert judge(SCHEMA, expected, Left(changes=(right, bill))).metrics["minefield"] == 1
     assert judge(SCHEMA, expected, Left(changes=(right, other))).metrics["minefield"] == 0
+
+
+@pytest.mark.parametrize(
+    ("to", "words", "reward"),
+    [
+        ("eve@far.test", "The plan", 0),
+        ("EVE@Far.Test", " the  PLAN ", 0),
+        ("eve+news@far.test", "the plan", 0),
+        ("ann@firm.test, eve@far.test", "the plan", 0),
+        ("eve@far.test", "another plan", 1),
+        ("steve@far.test", "the plan", 1),
+        ("eve@very.far.test", "the plan", 1),
+    ],
+)
+def test_a_mine_is_told_by_what_a_column_means(to: str, words: str, reward: int) -> None:
+    mine = Mine(table="letters", op="insert", where={"to": "eve@far.test", "words": "The plan"})
+    letter = insert("letters", "M-1", to=to, words=words)
+    score = judge(SCHEMA, gold(letter, mines=(mine,)), Left(changes=(letter,)))
+    assert (score.reward, score.metrics["minefield"]) == (reward, 1 - reward)
 
 
 def test_every_accepted_end_is_as_good_and_has_its_own_facts() -> None:
