@@ -3,6 +3,8 @@
 import os
 import socket
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from docker.api import APIClient
 from docker.errors import APIError, ImageNotFound, NotFound
@@ -17,7 +19,7 @@ _CONFLICT = 409
 
 def create(client: APIClient, wish: Wish) -> str:
     """Create a container, and return its id. Raises `ImageMissing` and `NameTaken`."""
-    try:
+    with _refusals(wish.name, wish.image):
         # Not detached: only so does its stdin end, and the container, when this process dies.
         created = client.create_container(
             wish.image,
@@ -33,13 +35,35 @@ def create(client: APIClient, wish: Wish) -> str:
             # Nothing in it has anything to tidy up, and an Engine that is stopped need not wait.
             stop_signal="SIGKILL",
         )
+    return str(created["Id"])
+
+
+def claim(client: APIClient, name: str, image: str, labels: Mapping[str, str]) -> None:
+    """Create a container that never runs, and remove it. Raises as `create`."""
+    with _refusals(name, image):
+        created = client.create_container(image, ["true"], name=name, labels=dict(labels))
+    remove(client, str(created["Id"]))
+
+
+def is_there(client: APIClient, name: str) -> bool:
+    """Whether a container is whole, so that it can be removed: a list has it a moment earlier."""
+    try:
+        client.inspect_container(name)
+    except NotFound:
+        return False
+    return True
+
+
+@contextmanager
+def _refusals(name: str, image: str) -> Iterator[None]:
+    try:
+        yield
     except ImageNotFound as error:
-        raise ImageMissing(f"Docker has no image {wish.image}") from error
+        raise ImageMissing(f"Docker has no image {image}") from error
     except APIError as error:
         if error.status_code != _CONFLICT:
             raise
-        raise NameTaken(f"Docker has a container {wish.name} already") from error
-    return str(created["Id"])
+        raise NameTaken(f"Docker has a container {name} already") from error
 
 
 def attach(client: APIClient, container: str) -> socket.socket:

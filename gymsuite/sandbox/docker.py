@@ -6,7 +6,7 @@ a cancelled caller waits for its call first; otherwise a container could appear 
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -21,6 +21,8 @@ from gymsuite.sandbox import containercalls
 from gymsuite.sandbox.engine import (
     Capabilities,
     Container,
+    ImageMissing,
+    NameTaken,
     Started,
     Wish,
 )
@@ -137,6 +139,25 @@ class Engine:
             ]
 
         return await self._call("list containers", find)
+
+    async def is_settled(self, name: str, prefix: str, labels: Mapping[str, str]) -> bool:
+        """Whether a container that somebody asked for is there, or will never be.
+
+        Who asked is dead, and it may be in the making. Its name is taken then, so to take it
+        ourselves for a moment, with an image of some prefix, is to know.
+        """
+        tags = await self.images(prefix)
+
+        def settled() -> bool:
+            try:
+                containercalls.claim(self._client, name, tags[0], labels)
+            except NameTaken:
+                return containercalls.is_there(self._client, name)
+            except ImageMissing:
+                return False
+            return True
+
+        return not tags or await self._call(f"see what became of container {name}", settled)
 
     async def images(self, prefix: str) -> list[str]:
         """All tags that begin with a prefix."""

@@ -12,11 +12,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from docker.api import APIClient
 from docker.errors import NotFound
 
 from gymsuite.errors import DefinitionError, SandboxError
+from gymsuite.sandbox.creations import creating
 from gymsuite.sandbox.disk import free_bytes
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
 from gymsuite.sandbox.image import Image
@@ -24,6 +26,7 @@ from gymsuite.sandbox.image_archive import open_archive
 from gymsuite.sandbox.images import BUILD_ENV
 from gymsuite.sandbox.manifests import read_manifest
 from gymsuite.sandbox.overlay import remove_mount_points
+from gymsuite.sandbox.prepared import new_name
 from gymsuite.sandbox.protocol import ExecResult
 from gymsuite.sandbox.reaper import labels
 from gymsuite.sandbox.resident import finish
@@ -38,6 +41,13 @@ _SHOWN_LINES = 200
 _MOST_ENTRIES = 2_000_000
 # Docker mounts these over whatever the image has.
 _MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
+
+
+class _Step(NamedTuple):
+    image: Image
+    command: str | Sequence[str]
+    network: str
+    binds: Sequence[tuple[Path, str]]
 
 
 @dataclass(frozen=True)
@@ -56,23 +66,24 @@ class DockerBuild:
         if network == "host":
             self.host.report(f"{image.name}: Docker has no bridge, so this uses the host's network")
         binds = [bind for bind in network_binds() if bind[1] != "/etc/resolv.conf"]
-        made: list[str] = []
+        name = new_name("build")
 
         def start(client: APIClient) -> None:
-            made.append(_create(client, image, command, network, binds))
-            client.start(made[0])
+            _create(client, name, _Step(image, command, network, binds))
+            client.start(name)
 
         began = time.monotonic()
         try:
-            await engine.ask(f"run a step of {image.name}", start)
-            ended = await self._wait(made[0])
+            with creating(self.host.store.cache, name):
+                await engine.ask(f"run a step of {image.name}", start)
+            ended = await self._wait(name)
             if ended.exit_code == 0 and not ended.timed_out:
-                await engine.ask("save a step", lambda c: _save(c, made[0], tree), within=_SECONDS)
+                await engine.ask("save a step", lambda c: _save(c, name, tree), within=_SECONDS)
                 targets = [*_MOUNTED, *(target for _, target in binds)]
                 await asyncio.to_thread(remove_mount_points, tree, targets)
             return ended._replace(wall_seconds=time.monotonic() - began)
         finally:
-            await finish(self._tidy(made, "" if known else tag))
+            await finish(self._tidy(name, "" if known else tag))
 
     async def keep(self, image: Image) -> None:
         """Have an image in the Engine, ready to run."""
@@ -89,9 +100,8 @@ class DockerBuild:
             await asyncio.sleep(_POLL_SECONDS)
         return ExecResult(137, b"", b"", timed_out=True)
 
-    async def _tidy(self, containers: Sequence[str], tag: str) -> None:
-        for container in containers:
-            await self.host.engine.remove(container)
+    async def _tidy(self, container: str, tag: str) -> None:
+        await self.host.engine.remove(container)
         if tag:
             # Steps in between would fill the Engine with images that nobody runs.
             self.host.imported.discard(tag)
@@ -113,26 +123,21 @@ def _check(image: Image) -> None:
         )
 
 
-def _create(
-    client: APIClient,
-    image: Image,
-    command: str | Sequence[str],
-    network: str,
-    binds: Sequence[tuple[Path, str]],
-) -> str:
-    created = client.create_container(
+def _create(client: APIClient, name: str, step: _Step) -> None:
+    image, command = step.image, step.command
+    client.create_container(
         tag_of(image),
         ["/bin/sh", "-c", command] if isinstance(command, str) else [*command],
+        name=name,
         environment={**image.env, **BUILD_ENV},
         working_dir=image.workdir,
         user=image.user,
         labels=labels(2 * _SECONDS),
         host_config=client.create_host_config(
-            network_mode=network,
-            binds=[f"{path}:{target}:ro" for path, target in binds],
+            network_mode=step.network,
+            binds=[f"{path}:{target}:ro" for path, target in step.binds],
         ),
     )
-    return str(created["Id"])
 
 
 def _look(client: APIClient, container: str) -> ExecResult | None:

@@ -65,7 +65,7 @@ class DockerHost:
                 )
             # The Engine starts few at a time whatever it is asked, and the rest would wait there.
             starts = asyncio.Semaphore(_STARTS_PER_PROCESSOR * (os.cpu_count() or 1))
-            await reap(engine)
+            await reap(engine, store.cache)
             scratches = stack.enter_context(closing(Scratches(store.cache / "live")))
             try:
                 sockets = await asyncio.to_thread(scratches.fresh)

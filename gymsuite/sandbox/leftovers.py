@@ -31,15 +31,15 @@ async def reap_all(cache: Path, *, dry_run: bool) -> Leftovers:
     frozen = await asyncio.to_thread(remove_stale, cache / FROZEN, dry_run=dry_run)
     groups = await asyncio.to_thread(hierarchies.find().remove_stale, dry_run=dry_run)
     try:
-        containers, no_engine = await _containers(dry_run=dry_run), ""
+        containers, no_engine = await _containers(cache, dry_run=dry_run), ""
     except SandboxError as error:
         containers, no_engine = (), str(error)
     return Leftovers(containers, (*live, *frozen, *groups), layers, no_engine)
 
 
-async def _containers(*, dry_run: bool) -> tuple[str, ...]:
+async def _containers(cache: Path, *, dry_run: bool) -> tuple[str, ...]:
     # docker-py costs a tenth of a second, and most commands never need it.
     from gymsuite.sandbox import docker, reaper  # noqa: PLC0415 - see above
 
     async with docker.connect() as engine:
-        return tuple(await (reaper.stale(engine) if dry_run else reaper.reap(engine)))
+        return tuple(await (reaper.stale(engine) if dry_run else reaper.reap(engine, cache)))

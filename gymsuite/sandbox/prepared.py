@@ -12,6 +12,7 @@ from gymsuite.sandbox.archive import Kind, made
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.connecting import connect, meet
 from gymsuite.sandbox.contents import Listing, contents, does_not_fit, outside
+from gymsuite.sandbox.creations import creating
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
 from gymsuite.sandbox.engine import ImageMissing, NameTaken, Wish
@@ -95,8 +96,10 @@ async def prepare(
         sockets=sockets,
     )
     for tries_left in reversed(range(_TRIES)):
+        name = new_name(purpose)
         try:
-            return await _prepare(host, start, spec, wish._replace(name=new_name(purpose)))
+            with creating(host.store.cache, name):
+                return await _prepare(host, start, spec, wish._replace(name=name))
         except ImageMissing:
             if not tries_left:
                 raise

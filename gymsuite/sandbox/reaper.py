@@ -1,9 +1,12 @@
 """Removes what dead processes left in a Docker Engine: containers, and images nobody runs."""
 
+import asyncio
 import time
+from pathlib import Path
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox import docker
+from gymsuite.sandbox.creations import abandoned, forget
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.engine import Container
 from gymsuite.sandbox.owner import is_gone, this_process
@@ -15,6 +18,8 @@ WARM = "warm"
 """What the names of containers begin with that wait for their first user."""
 
 _OVER = frozenset({"exited", "dead"})
+_SETTLE_SECONDS = 60.0
+_POLL_SECONDS = 0.02
 
 
 def labels(lifetime_seconds: float) -> dict[str, str]:
@@ -23,11 +28,13 @@ def labels(lifetime_seconds: float) -> dict[str, str]:
     return {OWNER_LABEL: this_process(), DEADLINE_LABEL: str(deadline)}
 
 
-async def reap(engine: Engine) -> list[str]:
+async def reap(engine: Engine, cache: Path) -> list[str]:
     """Remove containers whose owner or lifetime has ended, and return their names.
 
-    Whatever their state: created and never started, running, paused, ended or half removed.
+    Whatever their state: still being created, never started, running, paused, ended or half
+    removed.
     """
+    await asyncio.gather(*(_settle(engine, cache, name) for name in abandoned(cache)))
     return [name for name in await stale(engine) if await remove(engine, name)]
 
 
@@ -65,6 +72,17 @@ async def remove_images() -> list[str]:
     async with docker.connect() as engine:
         tags = await engine.images(IMAGE_PREFIX)
         return [tag for tag in tags if await engine.remove_image(tag)]
+
+
+async def _settle(engine: Engine, cache: Path, name: str) -> None:
+    """Wait until a container that a dead process asked for is there, or cannot come any more."""
+    end = time.monotonic() + _SETTLE_SECONDS
+    while not await engine.is_settled(name, IMAGE_PREFIX, labels(_SETTLE_SECONDS)):
+        if time.monotonic() > end:
+            # The next one who looks waits for it.
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+    forget(cache, name)
 
 
 def _is_over(container: Container) -> bool:

@@ -249,7 +249,7 @@ def test_the_reaper_removes_a_dead_owners_container_and_spares_a_living_ones(
 
     async def main() -> list[str]:
         async with engine_door.connect() as engine:
-            return await reap(engine)
+            return await reap(engine, default_cache())
 
     try:
         reaped = asyncio.run(main())

@@ -137,7 +137,7 @@ def test_a_container_past_its_deadline_is_reaped_though_its_owner_lives(
                 name=name,
                 labels={OWNER_LABEL: this_process(), DEADLINE_LABEL: "1"},
             )
-            await reap(engine)
+            await reap(engine, default_cache())
 
     name = f"gymsuite-expired-{this_process().rpartition('/')[2]}"
     asyncio.run(main())
