@@ -58,6 +58,17 @@ def test_a_worker_before_the_status_hides_no_result() -> None:
     }
 
 
+@pytest.mark.parametrize("parser", ["parse_log_pytest", "parse_log_pytest_v2"])
+@pytest.mark.parametrize("reason", ["", " always", " all - ways", " - always", " [ways"])
+@pytest.mark.parametrize("name", ["t/a.py::x", "t/a.py::x[a b]", "t/a.py::x[a - b]"])
+def test_a_pass_against_expectation_is_named_without_its_reason(
+    name: str, reason: str, parser: str
+) -> None:
+    found = _pytest(f"XPASS {name}{reason}", parser=parser)
+    assert found.statuses == {name: "XPASS"}
+    assert parse_upstream(parser, f"XPASS {name}{reason}") == {}
+
+
 @pytest.mark.parametrize("order", [("PASSED", "FAILED"), ("FAILED", "PASSED")])
 def test_a_repeated_name_keeps_its_worst_result_in_any_order(order: tuple[str, str]) -> None:
     log = "\n".join(f"{word} t/a.py::x" for word in order)

@@ -99,14 +99,23 @@ def _result(word: str, rest: str) -> Iterator[Result]:
 
 
 def _named(rest: str, word: str) -> str:
-    """The name, without the reason behind the first dash that stands outside of brackets."""
+    """The name, without the reason behind the first dash that stands outside of brackets.
+
+    Before pytest 8, no dash stands before the reason of a test that passed against expectation.
+    """
+    if word == Status.XPASS:
+        return (_outside(rest, " ", rest.find("::")) or rest).strip()
     if word not in _WITH_REASON or _DASH not in rest:
         return rest.strip()
-    at = rest.find(_DASH)
-    first = at
+    return (_outside(rest, _DASH, 0) or rest.partition(_DASH)[0]).strip()
+
+
+def _outside(text: str, end: str, start: int) -> str:
+    """What stands before the first `end` outside of brackets; "" where there is none."""
+    at = text.find(end, max(start, 0))
     while at >= 0:
-        head = rest[:at]
+        head = text[:at]
         if head.count("[") <= head.count("]"):
-            return head.strip()
-        at = rest.find(_DASH, at + 1)
-    return rest[:first].strip()
+            return head
+        at = text.find(end, at + 1)
+    return ""
