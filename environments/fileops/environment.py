@@ -22,6 +22,7 @@ from gymsuite.worlds.procedural import Procedural
 from gymsuite.worlds.reward import PROGRESS_WEIGHT
 from gymsuite.worlds.splits import SPLITS
 
+from .gate import FileGate
 from .judging import Expected, Verdict, judge
 from .leaving import found_in, left_of
 from .scenes import HARD_FROM
@@ -34,6 +35,7 @@ system_prompt = (
 )
 tools = (bash, edit, submit)
 tasks = Procedural(make, SPLITS)
+gate = FileGate()
 
 _SANDBOX = SandboxSpec(image="base", workdir=WORKDIR, memory_bytes=512 << 20, pids=128)
 _UNPACK = f"mkdir -m 755 -p {ROOT} && exec tar -xpf - -C {ROOT} --no-same-owner"

@@ -57,7 +57,7 @@ def judge(expected: Expected, found: Mapping[str, Node]) -> Verdict:
     right = {
         path
         for path in wanted & given
-        if _alike(path, after.get(path), found.get(path), rights=_counts(path, before, expected))
+        if alike(path, after.get(path), found.get(path), rights=_counts(path, before, expected))
     }
     other = sorted(given - wanted)
     inside = tuple(path for path in other if _is_in(expected.protected, path))
@@ -96,7 +96,7 @@ def _differing(before: Mapping[str, Node], after: Mapping[str, Node]) -> set[str
         path
         for path in before.keys() | after.keys()
         if not _is_only_a_directory(before.get(path), after.get(path))
-        and not _alike(path, before.get(path), after.get(path), rights=True)
+        and not alike(path, before.get(path), after.get(path), rights=True)
     }
 
 
@@ -106,7 +106,8 @@ def _is_only_a_directory(one: Node | None, other: Node | None) -> bool:
     return (one is None or other is None) and there is not None and there.kind == "directory"
 
 
-def _alike(path: str, one: Node | None, other: Node | None, *, rights: bool) -> bool:
+def alike(path: str, one: Node | None, other: Node | None, *, rights: bool) -> bool:
+    """Whether what lies at a path is the same, as far as it is looked at."""
     if one is None or other is None:
         return one is other
     if one.kind != other.kind:

@@ -64,16 +64,22 @@ def scene_of(task: Task) -> Scene:
 
 def plan(made: Scene, scripts: Sequence[str]) -> tuple[ToolCall, ...]:
     """The calls that do the jobs by these scripts, in the form that the level asks for."""
-    lines = [f"cd {ROOT}\n{script}" for script in scripts]
+    lines = steps(scripts)
     if made.level < HARD_FROM:
-        return tuple(_bash(line) for line in lines)
+        return tuple(command(line) for line in lines)
     target = f"{WORKDIR}/{SCRIPTS[0]}"
-    parts = [_bash(_PART.format(script=target, lines=line)) for line in lines]
-    return (*parts, _bash(f"bash {target}"))
+    parts = [command(_PART.format(script=target, lines=line)) for line in lines]
+    return (*parts, command(f"bash {target}"))
 
 
-def _bash(command: str) -> ToolCall:
-    return ToolCall(name="bash", arguments={"command": command})
+def steps(scripts: Sequence[str]) -> list[str]:
+    """Commands for these scripts, each of which works from within the tree."""
+    return [f"cd {ROOT}\n{script}" for script in scripts]
+
+
+def command(line: str) -> ToolCall:
+    """A call that runs a command."""
+    return ToolCall(name="bash", arguments={"command": line})
 
 
 def _prompt(made: Scene) -> str:

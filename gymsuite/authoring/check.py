@@ -16,6 +16,7 @@ from gymsuite.portal import LazyProvider
 from gymsuite.runs.plan import make_plan
 from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
 from gymsuite.types import Model
+from gymsuite.worlds.replay import Source
 
 _POLLS = 100
 _POLL_SECONDS = 0.05
@@ -91,7 +92,8 @@ async def check_environment(
         if gate is not None:
             await look("the task gate finds no fault", gate_opens(case, gate))
         if gate is not None and request.registry is not None:
-            replayed = plays_the_same(environment, tasks, request.registry)
+            place = Source(request.registry, environment.id, source.provider, source.cache)
+            replayed = plays_the_same(environment, tasks, place)
             await look("tasks play the same in other processes and places", replayed)
         await look("Gymnasium's check_env passes", _gymnasium(environment, source, watcher))
         left = _left(before, source.cache, opened.provider, watcher)

@@ -85,7 +85,7 @@ async def scores_the_same_again(case: Case) -> Verdict:
         return f"{record.task}: reward {stored.score.reward:g}, then {score.reward:g}"
 
     try:
-        found = await _each(case, again, (*case.solved, *case.idle))
+        found = await each(case, again, (*case.solved, *case.idle))
     except (InfrastructureError, DefinitionError) as error:
         return Verdict("unknown", str(error))
     return complain([line for line in found if line])
@@ -187,10 +187,10 @@ async def _play(case: Case, agent: str) -> list[Rollout]:
                 case.environment, task, make_agent, case.open_sandbox, seed=_SEED, agent_name=agent
             )
 
-        return await _each(case, play, case.tasks)
+        return await each(case, play, case.tasks)
 
 
-async def _each(
+async def each(
     case: Case, work: Callable[[Item], Awaitable[Made]], items: Sequence[Item]
 ) -> list[Made]:
     """Work on all items, so many at once, and tick after each."""

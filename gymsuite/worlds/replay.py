@@ -1,7 +1,7 @@
 """Whether a task plays the same in another process, under another hash seed, zone and locale.
 
 Started as a module it prints the digests of tasks: `python -m gymsuite.worlds.replay REGISTRY ID
-NUMBER...`.
+PROVIDER CACHE NUMBER...`; an empty PROVIDER is the first that works.
 """
 
 import asyncio
@@ -10,14 +10,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError
 from gymsuite.registry import Registry
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
+from gymsuite.sandbox.provider import open_provider
 from gymsuite.types import SandboxSpec, Task
 from gymsuite.worlds.gate import Finding, play
 
@@ -29,12 +31,21 @@ _PLACES = (
 )
 
 
-def digest(environment: Environment, task: Task, open_sandbox: OpenSandbox) -> str:
+class Source(NamedTuple):
+    """Where another process finds an environment, and sandboxes if it has any."""
+
+    registry: Path
+    environment: str
+    provider: str | None
+    cache: Path
+
+
+async def digest(environment: Environment, task: Task, open_sandbox: OpenSandbox) -> str:
     """A hash of all that a task is and of what its solution makes of it.
 
     Raises `DefinitionError` when replays in this process differ.
     """
-    found = {asyncio.run(_digest(environment, task, open_sandbox)) for _ in range(_REPLAYS)}
+    found = {await _digest(environment, task, open_sandbox) for _ in range(_REPLAYS)}
     if len(found) != 1:
         raise DefinitionError(f"{environment.id}: task {task.id!r} plays differently each time")
     return found.pop()
@@ -46,9 +57,9 @@ async def _digest(environment: Environment, task: Task, open_sandbox: OpenSandbo
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def differing(registry: Path, name: str, numbers: Sequence[int]) -> tuple[Finding, ...]:
+def differing(source: Source, numbers: Sequence[int]) -> tuple[Finding, ...]:
     """The tasks whose digests depend on where they are made and played."""
-    one, other = (_elsewhere(registry, name, numbers, place) for place in _PLACES)
+    one, other = (_elsewhere(source, numbers, place) for place in _PLACES)
     return tuple(
         Finding(task, "determinism", f"digest {one[task][:8]} here, {other[task][:8]} there")
         for task in one
@@ -56,12 +67,10 @@ def differing(registry: Path, name: str, numbers: Sequence[int]) -> tuple[Findin
     )
 
 
-def _elsewhere(
-    registry: Path, name: str, numbers: Sequence[int], place: dict[str, str]
-) -> dict[str, str]:
-    command = [sys.executable, "-m", __name__, str(registry), name, *map(str, numbers)]
+def _elsewhere(source: Source, numbers: Sequence[int], place: dict[str, str]) -> dict[str, str]:
+    words = (source.registry, source.environment, source.provider or "", source.cache, *numbers)
     run = subprocess.run(
-        command,
+        [sys.executable, "-m", __name__, *map(str, words)],
         env={**os.environ, **place},
         stdout=subprocess.PIPE,
         timeout=_SECONDS,
@@ -71,11 +80,18 @@ def _elsewhere(
     return digests
 
 
-def _digests(registry: str, name: str, numbers: Sequence[str]) -> Iterator[tuple[str, str]]:
-    environment = Registry(Path(registry)).load(name)
-    for number in numbers:
-        task = environment.tasks[int(number)]
-        yield task.id, digest(environment, task, no_sandbox)
+async def _digests(source: Source, numbers: Sequence[int]) -> dict[str, str]:
+    registry = Registry(source.registry)
+    environment = registry.load(source.environment)
+    async with AsyncExitStack() as stack:
+        open_sandbox: OpenSandbox = no_sandbox
+        if environment.sandbox is not None:
+            opening = open_provider(
+                source.provider, image_roots=registry.image_roots, cache=source.cache
+            )
+            open_sandbox = (await stack.enter_async_context(opening)).open
+        tasks = [environment.tasks[number] for number in numbers]
+        return {task.id: await digest(environment, task, open_sandbox) for task in tasks}
 
 
 @asynccontextmanager
@@ -85,5 +101,11 @@ async def no_sandbox(_: SandboxSpec) -> AsyncIterator[Sandbox]:
     yield  # makes it a generator
 
 
+def main(registry: str, environment: str, provider: str, cache: str, *numbers: str) -> None:
+    """Print the digests of these tasks as JSON."""
+    source = Source(Path(registry), environment, provider or None, Path(cache))
+    sys.stdout.write(json.dumps(asyncio.run(_digests(source, [*map(int, numbers)]))))
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(dict(_digests(sys.argv[1], sys.argv[2], sys.argv[3:]))))
+    main(*sys.argv[1:])

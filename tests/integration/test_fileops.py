@@ -62,29 +62,41 @@ def scores(
     return found
 
 
-def test_every_solution_is_worth_one_and_doing_nothing_nothing(
+def faults(in_suite: InSuite, fileops: Environment, task: Task) -> tuple[str, ...]:
+    """What the environment's gate finds wrong with a task."""
+
+    async def main(open_sandbox: OpenSandbox) -> tuple[str, ...]:
+        assert fileops.gate is not None
+        return tuple(await fileops.gate.faults(fileops, task, open_sandbox))
+
+    found: tuple[str, ...] = in_suite(main)
+    return found
+
+
+def test_the_solutions_of_every_family_are_worth_one(
     fileops: Environment, in_suite: InSuite
 ) -> None:
-    some = [at(fileops, split, index) for split in SPLITS for index in (3, 4)]
-    some += [first(fileops, level, family) for level in (1, 3) for family in FAMILIES]
+    some = [first(fileops, level, family) for level in (1, 3) for family in FAMILIES]
     solved = scores(in_suite, fileops, [(task, task.solution) for task in some])
     wrong = [(t.id, s.details) for t, s in zip(some, solved, strict=True) if s.reward != 1]
     assert wrong == []
-    for score in scores(in_suite, fileops, [(task, ()) for task in some[:5]]):
-        assert (score.reward, score.passed) == (0, False)
 
 
-def test_a_solution_without_one_of_its_calls_is_no_success(
-    fileops: Environment, in_suite: InSuite
+@pytest.mark.parametrize(("split", "index"), [*zip((*SPLITS, "train"), range(5), strict=True)])
+def test_the_gate_lets_tasks_of_every_level_and_split_through(
+    fileops: Environment, in_suite: InSuite, split: str, index: int
 ) -> None:
-    plans = [
-        (task, [*task.solution[:number], *task.solution[number + 1 :]])
-        for task in (first(fileops, level) for level in (1, 2, 3, 4, 5))
-        for number in range(len(task.solution))
+    assert faults(in_suite, fileops, at(fileops, split, index)) == ()
+
+
+def test_the_gate_finds_what_is_wrong_with_a_task(fileops: Environment, in_suite: InSuite) -> None:
+    task = first(fileops, 2)
+    nothing = task.model_copy(update={"solution": (*task.solution, bash("true"))})
+    assert [fault.partition(":")[0] for fault in faults(in_suite, fileops, nothing)] == [
+        "without call 2"
     ]
-    for score in scores(in_suite, fileops, plans):
-        assert not score.passed
-        assert score.reward < 1
+    half = task.model_copy(update={"solution": task.solution[:1]})
+    assert faults(in_suite, fileops, half)[0].startswith("gold: reward 0.")
 
 
 @pytest.mark.parametrize("level", [1, 4])
@@ -110,27 +122,6 @@ def test_what_lies_beside_the_tree_and_empty_folders_do_not_count(
     free = bash("mkdir -p /workspace/tree/misc/empty; cp -r /workspace/tree /workspace/backup")
     (score,) = scores(in_suite, fileops, [(task, (free, *task.solution))])
     assert score.passed
-
-
-def test_jobs_in_different_folders_may_be_done_in_any_order(
-    fileops: Environment, in_suite: InSuite
-) -> None:
-    some = [at(fileops, "train", index) for index in (1, 6, 11, 16)]
-    plans = [(task, tuple(reversed(task.solution))) for task in some]
-    assert all(score.passed for score in scores(in_suite, fileops, plans))
-
-
-def test_a_script_in_python_is_as_good(fileops: Environment, in_suite: InSuite) -> None:
-    task = first(fileops, 3)
-    lines = (
-        "echo import subprocess",
-        "echo \"subprocess.run(['bash', '-c', r'''\"",
-        "cat solve.sh",
-        "echo \"'''])\"",
-    )
-    other = bash(f"cd /workspace; ({'; '.join(lines)}) > solve.py; rm solve.sh; python3 solve.py")
-    (score,) = scores(in_suite, fileops, [(task, (*task.solution[:-1], other))])
-    assert score.passed, score.details
 
 
 @pytest.mark.parametrize("family", FAMILIES)

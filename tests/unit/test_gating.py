@@ -9,7 +9,7 @@ from gymsuite.authoring.gating import gate_opens, plays_the_same
 from gymsuite.authoring.promises import Case, Verdict
 from gymsuite.errors import DefinitionError
 from gymsuite.registry import Registry
-from gymsuite.worlds.replay import no_sandbox
+from gymsuite.worlds.replay import Source, no_sandbox
 
 FOLDER = """
 from gymsuite import Score, Task, ToolCall
@@ -69,7 +69,8 @@ def test_a_task_that_depends_on_the_hash_seed_is_found(tmp_path: Path) -> None:
         folder.mkdir()
         file = registry(folder, more=f"WORDS = {words}", prompt='" + WORDS + "')
         environment = Registry(file).load("test/mine-v1")
-        found = asyncio.run(plays_the_same(environment, environment.tasks, file))
+        source = Source(file, environment.id, None, tmp_path)
+        found = asyncio.run(plays_the_same(environment, environment.tasks, source))
         assert found.outcome == outcome, found
 
 
