@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Protocol
 
 from gymsuite.deadline import Deadline
-from gymsuite.errors import DeadlineError, GymsuiteError, VerifierError, describe
+from gymsuite.errors import DeadlineError, GymsuiteError, Truncated, VerifierError, describe
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.sandbox.turns import together
 from gymsuite.tools import Context, Tool, Toolbox, submit
@@ -91,6 +91,8 @@ class Environment:
             with together():
                 async with deadline:
                     score = await self.verifier(task, submission, open_sandbox)
+        except Truncated as error:  # a limit of a judge's, not of the agent's
+            raise VerifierError(f"verifier of {self.id}: {error}") from error
         except GymsuiteError:
             raise
         except TimeoutError as error:

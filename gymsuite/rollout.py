@@ -15,6 +15,7 @@ from gymsuite.errors import (
     GymsuiteError,
     InfrastructureError,
     Truncated,
+    UsageError,
     describe,
 )
 from gymsuite.sandbox.protocol import OpenSandbox
@@ -143,7 +144,7 @@ class _Recorder:
     def _make(self, make_agent: AgentFactory, task: Task) -> Agent:
         try:
             return make_agent(task)
-        except GymsuiteError:
+        except (InfrastructureError, DefinitionError, UsageError):
             raise
         except (Exception, SystemExit) as error:
             self._acting = True

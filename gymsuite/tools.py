@@ -8,7 +8,14 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from gymsuite.errors import DefinitionError, GymsuiteError, PathRefused, describe
+from gymsuite.errors import (
+    DefinitionError,
+    GymsuiteError,
+    ModelError,
+    PathRefused,
+    Truncated,
+    describe,
+)
 from gymsuite.sandbox.protocol import Sandbox
 from gymsuite.types import Limits, Message, Task, ToolCall, ToolSchema
 
@@ -73,7 +80,7 @@ async def bash(context: Context, command: str) -> str:
         raise ToolError("a command cannot contain a NUL character")
     timeout = context.command_timeout
     result = await context.sandbox.exec(
-        ["bash", "-c", "exec 2>&1\n" + _encodable(command)],
+        ["bash", "-c", "exec 2>&1\n" + command],
         timeout=timeout,
         max_output=context.limits.output_bytes,
     )
@@ -93,16 +100,15 @@ async def edit(context: Context, path: str, old: str, new: str) -> str:
     """
     if not path or "\0" in path:
         raise ToolError("path is empty or has a NUL character; give the file to edit")
-    path = _encodable(path)
     data = await context.sandbox.read(path)
     if data is None:
         if old:
             raise ToolError(f"no file {path!r}; to create it, give an empty `old`")
-        await context.sandbox.write(path, _encodable(new).encode())
+        await context.sandbox.write(path, new.encode())
         return f"created {path}"
     if not old:
         raise ToolError(f"{path!r} exists; give the text to replace in `old`")
-    wanted, replacement = (_encodable(text).encode() for text in (old, new))
+    wanted, replacement = old.encode(), new.encode()
     count = data.count(wanted)
     if count != 1:
         raise ToolError(_why_not_once(path, data, wanted, count))
@@ -111,11 +117,6 @@ async def edit(context: Context, path: str, old: str, new: str) -> str:
     line = data.count(b"\n", 0, at) + 1
     wanted_lines = wanted.count(b"\n") + 1
     return f"replaced {wanted_lines} line(s) of {path} from line {line}"
-
-
-def _encodable(text: str) -> str:
-    """Replace what UTF-8 cannot carry: JSON lets a model send lone surrogates."""
-    return text.encode(errors="replace").decode()
 
 
 def _why_not_once(path: str, data: bytes, wanted: bytes, count: int) -> str:
@@ -214,6 +215,8 @@ class Toolbox:
             reply = await tool(context, **dict(arguments))
         except (ToolError, PathRefused) as error:
             return f"error: {error}"
+        except Truncated as error:  # a limit of a model that is not the agent's
+            raise ModelError(f"tool {call.name!r}: {error}") from error
         except GymsuiteError:
             raise
         except (Exception, SystemExit) as error:

@@ -8,9 +8,8 @@ from types import ModuleType
 from typing import Any, cast
 
 from gymsuite.agents.source import AgentOptions, AgentSource
-from gymsuite.errors import AgentError, GymsuiteError, UsageError, describe
-from gymsuite.rollout import Agent, AgentFactory
-from gymsuite.types import Task
+from gymsuite.errors import UsageError
+from gymsuite.rollout import AgentFactory
 
 _Open = Callable[[AgentOptions], AbstractAsyncContextManager[AgentSource]]
 
@@ -36,11 +35,11 @@ def open_agent(
         module, _, attribute = BUILT_IN[name].partition(":")
         open_built_in = cast("_Open", getattr(importlib.import_module(module), attribute))
         return open_built_in(options or AgentOptions())
-    if ":" not in name:
+    if not all(name.partition(":")):
         near = difflib.get_close_matches(name, BUILT_IN, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(BUILT_IN)}"
         raise UsageError(f"no agent {name!r}{hint} (one of your own is module:attr)")
-    factory = _guard(name, _attribute(name))
+    factory = _attribute(name)
     return nullcontext(AgentSource(name, {}, lambda _: factory))
 
 
@@ -78,20 +77,3 @@ def _module(name: str, module_name: str) -> ModuleType:
         raise UsageError(
             f"agent {name!r}: importing {module_name} raised {type(error).__name__}: {error}"
         ) from error
-
-
-def _guard(name: str, factory: AgentFactory) -> AgentFactory:
-    """Record what a user's factory raises as its rollout's failure."""
-
-    def make(task: Task) -> Agent:
-        try:
-            return factory(task)
-        except GymsuiteError:
-            raise
-        except Exception as error:
-            raise AgentError(
-                f"agent {name!r} could not be made for task {task.id!r}: {describe(error)}",
-                retryable=False,
-            ) from error
-
-    return make

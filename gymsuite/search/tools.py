@@ -61,15 +61,10 @@ def search_tools(library: Shelf, *, withheld: Withheld = nothing_withheld) -> tu
         """
         desk = await desk_of(context, library, withheld)
         desk.cite(citations, confidence)
-        context.answer, context.submitted = _sendable(answer), True
+        context.answer, context.submitted = answer, True
         return "submitted"
 
     return (search, open, find, submit)
-
-
-def _sendable(text: str) -> str:
-    """Replace what UTF-8 cannot carry: JSON lets a model send lone surrogates."""
-    return text.encode(errors="replace").decode()
 
 
 def show_hits(hits: Sequence[tuple[str, Hit]], query: str) -> str:

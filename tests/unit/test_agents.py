@@ -257,7 +257,7 @@ def test_a_users_own_agent_plays(
     broken = _play(environment, provider, "user_agent:broken")
     assert broken.failure is not None
     assert broken.failure.kind == AgentError.kind
-    assert "user_agent:broken" in broken.failure.message
+    assert "user_agent.py:6" in broken.failure.message
 
 
 async def _open(name: str, options: AgentOptions | None = None) -> None:

@@ -24,6 +24,7 @@ from gymsuite import (
     Truncated,
     VerifierError,
     rollout,
+    submit,
 )
 from gymsuite.rollout import rollout_id, task_digest
 
@@ -198,6 +199,30 @@ def test_a_tool_that_exits_or_cancels_itself_is_its_authors_fault(
     record = asyncio.run(rollout(bad, bad.tasks[0], lambda _: Script(say(WRITE)), provider.open))
     assert record.failure is not None
     assert (record.failure.kind, record.failure.stage) == ("definition", "step")
+
+
+@pytest.mark.parametrize("part", ["tool", "verifier", "factory"])
+def test_a_context_that_is_full_ends_nothing_but_the_agents_own_turn(
+    environment: Environment, provider: FakeProvider, part: str
+) -> None:
+    async def full(*_: object, **__: object) -> Any:
+        raise Truncated("a context is full")
+
+    async def edit(context: Context, path: str, old: str, new: str) -> str:
+        """Ask a model."""
+        return str(await full(context, path, old, new))
+
+    def factory(task: Task) -> Script:
+        if part == "factory":
+            raise Truncated(task.id)
+        return Script(say(WRITE), say(SUBMIT))
+
+    parts: dict[str, Any] = {"tool": {"tools": (edit, submit)}, "verifier": {"verifier": full}}
+    bad = replace(environment, **parts.get(part, {}))
+    record = asyncio.run(rollout(bad, bad.tasks[0], factory, provider.open))
+    assert record.failure is not None
+    kinds = {"tool": ("model", "step"), "verifier": ("verifier", "verify")}
+    assert (record.failure.kind, record.failure.stage) == kinds.get(part, ("agent", "agent"))
 
 
 def test_what_someone_elses_code_raised_names_their_line(
