@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from gymsuite.authoring.check import CheckRequest, Finding, Watcher, check_environment
 from gymsuite.authoring.redteam.attack import attack
 from gymsuite.authoring.redteam.corpus import CHEATS
+from gymsuite.cli.counting import counting
 from gymsuite.cli.evaluating import default_concurrency
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import (
@@ -102,25 +102,16 @@ def _names(given: list[str] | None, registry: Registry, *, every: bool) -> list[
 def _check(
     environment: Environment, request: CheckRequest, console: Console, *, red_team: bool
 ) -> list[Finding]:
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[latest]}", style="dim"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(f"check {environment.id}", total=None, latest="")
+    with counting(console, f"check {environment.id}") as count:
 
         def note(text: str) -> None:
             console.print(text, style="dim", markup=False, highlight=False)
 
         watcher = Watcher(
             note=note,
-            begin=lambda total: bar.update(task, total=total),
-            tick=lambda: bar.advance(task),
-            found=lambda finding: bar.update(task, latest=f"{finding.promise}: {finding.outcome}"),
+            begin=count.begin,
+            tick=count.step,
+            found=lambda finding: count.say(f"{finding.promise}: {finding.outcome}"),
         )
         if red_team:
             return run(attack(environment, [*CHEATS.values()], request, watcher))

@@ -15,10 +15,10 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from gymsuite.cli.counting import counting
 from gymsuite.cli.loop import run as run_in_loop
 from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
 from gymsuite.cli.plain import plain
@@ -122,19 +122,12 @@ def _named(provider: str) -> Opening:
 def _watched(
     main: Callable[[Report], Coroutine[None, None, list[Result]]], total: int, console: Console
 ) -> list[Result]:
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[latest]}", style="dim"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("check", total=total, latest="")
+    with counting(console, "check") as count:
+        count.begin(total)
 
         def report(result: Result) -> None:
-            bar.update(task, advance=1, latest=result.name)
+            count.step()
+            count.say(result.name)
 
         return run_in_loop(main(report))
 

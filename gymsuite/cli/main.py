@@ -5,6 +5,7 @@
 2    usage: a wrong option, an unknown id, a broken definition
 3    infrastructure failures left the work incomplete
 130  interrupted
+141  who read the output has gone
 """
 
 import importlib
@@ -20,7 +21,7 @@ from gymsuite.cli.loop import Interrupted
 from gymsuite.cli.plain import plain
 from gymsuite.errors import GymsuiteError, InfrastructureError
 
-_USAGE, _INFRASTRUCTURE, _INTERRUPTED = 2, 3, 130
+_USAGE, _INFRASTRUCTURE, _INTERRUPTED, _UNREAD = 2, 3, 130, 141
 
 COMMANDS: Mapping[str, str] = {
     "list": "gymsuite.cli.catalog:list_environments",
@@ -54,6 +55,11 @@ def main() -> None:
         sys.exit(_INFRASTRUCTURE)
     except (Interrupted, KeyboardInterrupt):
         sys.exit(_INTERRUPTED)
+    except SystemExit as end:
+        # click makes a 1 of a broken pipe, which means "no" here
+        if isinstance(end.__context__, BrokenPipeError):
+            sys.exit(_UNREAD)
+        raise
 
 
 def _complain(text: str) -> None:

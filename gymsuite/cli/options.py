@@ -15,8 +15,11 @@ from gymsuite.suite import default_cache, using_cache
 
 def _use_cache(context: typer.Context, folder: Path | None) -> Path | None:
     """Keep what environments build in the same place as images: they ask for no folder."""
-    if folder is not None:
-        context.with_resource(using_cache(folder))
+    if folder is None:
+        return None
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--cache {folder}: it is no folder; name one, which is made if need be")
+    context.with_resource(using_cache(folder))
     return folder
 
 

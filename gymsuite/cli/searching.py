@@ -1,6 +1,7 @@
 """`gymsuite search`: index a folder of documents, ask it something, or serve it to a trainer."""
 
 import asyncio
+import importlib.util
 import json
 import time
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from gymsuite.cli.counting import counting
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
+from gymsuite.errors import UsageError
 from gymsuite.search.excerpts import escape as defuse
 from gymsuite.search.excerpts import snippet, words_of
 from gymsuite.search.folder import open_folder
@@ -89,6 +91,8 @@ def serve(
     cache: CacheOption = None,
 ) -> None:
     """Serve the documents to trainers: POST /retrieve in every dialect, /search, /open, /find."""
+    if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("msgpack") is None:
+        raise UsageError("serving needs the extra `serve`: pip install 'gymsuite[serve]'")
     from gymsuite.serve.listening import open_server  # noqa: PLC0415 - an extra
     from gymsuite.serve.retrieval import retrieval_app  # noqa: PLC0415 - an extra
 
@@ -104,17 +108,11 @@ def serve(
 
 async def _open(folder: Path, cache: Path | None) -> Retriever:
     """The index, with a bar while it is built."""
-    columns = (
-        TextColumn("indexing"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("indexing", total=None, visible=False)
+    with counting(Console(stderr=True), "indexing") as count:
 
         def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, visible=True)
+            count.begin(total)
+            count.reach(done)
 
         library = open_folder(folder, lambda: cache_folder(cache), progress)
         return await library.open()

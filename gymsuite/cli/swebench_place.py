@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from gymsuite.cli.counting import counting
 from gymsuite.sandbox.provider import open_provider
 from gymsuite.suite import suite_root
 from gymsuite.swe.judge import Judge
@@ -61,19 +61,11 @@ async def with_judge(
             seconds=place.seconds,
             strict=place.strict,
         )
-        with Progress(
-            TextColumn("judging"),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[latest]}", style="dim"),
-            console=place.console,
-            transient=True,
-            disable=not place.console.is_terminal,
-        ) as bar:
-            task = bar.add_task("", total=total, latest="")
+        with counting(place.console, "judging") as count:
+            count.begin(total)
 
             def tick(text: str) -> None:
-                bar.update(task, advance=1, latest=text)
+                count.step()
+                count.say(text)
 
             return await go(judge, tick)

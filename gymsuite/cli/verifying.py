@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 
+from gymsuite.cli.counting import counting
 from gymsuite.cli.evaluating import default_concurrency
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import (
@@ -53,19 +53,15 @@ def verify(
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     request = VerifyRequest(directory, concurrency or default_concurrency())
     errors = Console(stderr=True, quiet=as_json)
-    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task("verify", total=None)
-
-        def begin(total: int) -> None:
-            bar.update(task, total=total)
+    with counting(errors, "verify") as count:
 
         def advance(_: Verified) -> None:
-            bar.advance(task)
+            count.step()
 
         def note(text: str) -> None:
             errors.print(text, style="dim", markup=False, highlight=False)
 
-        watcher = VerifyWatcher(note, begin, advance)
+        watcher = VerifyWatcher(note, count.begin, advance)
         result = run(verify_run(request, opened, source, watcher))
     if as_json:
         typer.echo(result.model_dump_json())

@@ -19,7 +19,9 @@ from gymsuite.search.retriever import Hit
 try:
     import tantivy
 except ImportError as error:
-    raise UsageError("searching needs tantivy; pip install gymsuite[search]") from error
+    raise UsageError(
+        "searching needs the extra `search`: pip install 'gymsuite[search]'"
+    ) from error
 
 LAYOUT = f"1-tantivy-{version('tantivy')}"
 """Names what an index folder looks like; another layout is another folder."""

@@ -14,7 +14,9 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
             parquet,
         )
     except ImportError as error:
-        raise UsageError(f"{path}: Parquet needs pyarrow; pip install gymsuite[parquet]") from error
+        raise UsageError(
+            f"{path}: Parquet needs the extra `parquet`: pip install 'gymsuite[parquet]'"
+        ) from error
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=4096):

@@ -1,11 +1,13 @@
 """`gymsuite list`, `show`, and how the command line says no."""
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import gymsuite, make_suite
+from tests.command_line import command, gymsuite, make_suite
 
 
 def test_list_shows_every_environment(tmp_path: Path) -> None:
@@ -65,6 +67,9 @@ def test_version(tmp_path: Path) -> None:
         (["show", "test/yess-v1"], "did you mean 'test/yes-v1'?"),
         (["eval", "test/yess-v1", "-a", "noop"], "did you mean 'test/yes-v1'?"),
         (["eval", "test/yes-v1", "-a", "nop"], "did you mean 'noop'?"),
+        (["eval", "test/yes-v1", "-a", ":attr"], "module:attr"),
+        (["eval", "test/yes-v1", "-a", "json:"], "module:attr"),
+        (["eval", "test/yes-v1", "-a", "noop", "--cache", "registry.yaml"], "it is no folder"),
         (["eval", "test/yes-v1", "-a", "openai"], "--model"),
         (["eval", "test/yes-v1", "-a", "replay"], "--replay"),
         (["eval", "test/yes-v1", "-a", "replay", "--replay", "nowhere"], "no run directory"),
@@ -116,3 +121,13 @@ def test_a_broken_environment_is_named_with_its_fault(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "environment.py" in done.stderr
     assert "nonsense_module" in done.stderr
+
+
+def test_a_reader_that_has_gone_is_no_verdict(tmp_path: Path) -> None:
+    listing = command("list", "--registry", make_suite(tmp_path))
+    with subprocess.Popen(listing, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert not process.stderr.read()
+    assert process.returncode == 128 + signal.SIGPIPE

@@ -17,7 +17,9 @@ def test_search_environments_load_without_the_search_engine() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "searching needs tantivy; pip install gymsuite[search]"
+    assert (
+        done.stdout.strip() == "searching needs the extra `search`: pip install 'gymsuite[search]'"
+    )
 
 
 def test_nothing_heavy_is_imported_by_the_search_package() -> None:
