@@ -38,6 +38,12 @@ export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 """
 
 
+_SETTLE = """
+git add -A && { git diff --cached --quiet || git -c user.name=row -c user.email=row@localhost \
+    -c commit.gpgsign=false commit -q --no-verify -m settled; }
+"""
+
+
 class Applied(NamedTuple):
     """By which attempt a patch was applied ("" for none), and what they all said."""
 
@@ -48,7 +54,7 @@ class Applied(NamedTuple):
 async def apply_by_ladder(
     sandbox: Sandbox, patch: bytes, workdir: str, ladder: Ladder = Ladder.OFFICIAL
 ) -> Applied:
-    """Apply a patch to a clean checkout; where nothing helps, the tree is as it was."""
+    """Apply a patch to a clean or settled checkout; where nothing helps, the tree is as it was."""
     await sandbox.write(_FILE, patch)
     rungs = _RUNGS[ladder]
     done = await sandbox.exec(
@@ -63,6 +69,15 @@ async def apply_by_ladder(
     if done.exit_code >= len(rungs):
         raise VerifierError(f"patches cannot be applied in {workdir}: {log[-500:]}")
     return Applied(rungs[done.exit_code][0], log)
+
+
+async def settle(sandbox: Sandbox, workdir: str) -> None:
+    """Make what is there what later attempts go back to, rather than the base commit."""
+    done = await sandbox.exec(
+        ["/bin/bash", "-c", f"{_SCRIPT}{_SETTLE}", "bash", workdir], timeout=_SECONDS, cwd="/"
+    )
+    if done.exit_code:
+        raise VerifierError(f"{workdir} cannot be committed: {done.output[-500:]}")
 
 
 def _script(rungs: tuple[tuple[str, str], ...]) -> str:

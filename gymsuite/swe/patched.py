@@ -5,7 +5,7 @@ from typing import NamedTuple
 from gymsuite.errors import DefinitionError, PathRefused
 from gymsuite.sandbox.protocol import Sandbox
 from gymsuite.swe import script
-from gymsuite.swe.ladder import Applied, apply_by_ladder
+from gymsuite.swe.ladder import Applied, apply_by_ladder, settle
 from gymsuite.swe.parsers.text import text_of
 from gymsuite.swe.rows import Row, TestPatch
 from gymsuite.verify.applying import undo
@@ -27,24 +27,34 @@ class Patched(NamedTuple):
 
 async def bring_in(sandbox: Sandbox, row: Row, patch: bytes) -> Patched:
     """Apply a patch, undo what none may touch, and bring in the tests where the row does not."""
-    await bring_in_own(sandbox, row, row.setup_patch)
+    await bring_in_problem(sandbox, row)
     applied = await apply_by_ladder(sandbox, patch, row.workdir, row.ladder) if patch else None
     patched = Patched("nothing to apply") if applied is None else await _kept(sandbox, row, applied)
     if patched.how and row.test_patch_when in {TestPatch.BEFORE, TestPatch.AFTER}:
+        await settle(sandbox, row.workdir)
         await bring_in_own(sandbox, row, row.test_patch)
     return patched
 
 
 async def bring_in_as_upstream(sandbox: Sandbox, row: Row, patch: bytes) -> Patched:
     """Apply a patch to whatever it touches, in the data set's own order."""
-    await bring_in_own(sandbox, row, row.setup_patch)
+    await bring_in_problem(sandbox, row)
     if row.test_patch_when is TestPatch.BEFORE:
         await bring_in_own(sandbox, row, row.test_patch)
+        await settle(sandbox, row.workdir)
     applied = await apply_by_ladder(sandbox, patch, row.workdir, row.ladder)
     if applied.how and row.test_patch_when is TestPatch.AFTER:
+        await settle(sandbox, row.workdir)
         await bring_in_own(sandbox, row, row.test_patch)
     rebuild = any(map(script.is_of_install, script.paths_of(text_of(patch))))
     return Patched(applied.how, applied.log, rebuild=rebuild)
+
+
+async def bring_in_problem(sandbox: Sandbox, row: Row) -> None:
+    """Make the repository that an agent sees, where the row's commit alone is not it."""
+    if row.setup_patch:
+        await bring_in_own(sandbox, row, row.setup_patch)
+        await settle(sandbox, row.workdir)
 
 
 async def bring_in_own(sandbox: Sandbox, row: Row, patch: str) -> None:

@@ -82,10 +82,10 @@ class Recipes:
             (folder / script).write_bytes((_FILES / script).read_bytes())
         requirements = self.requirements(row)
         (folder / "requirements.txt").write_text(requirements, "utf-8")
-        write_bundle(repository, row.base_commit, folder / "repository.bundle")
+        commit = write_bundle(repository, row.base_commit, folder / "repository.bundle")
         dockerfile = _DOCKERFILE.format(
             instance_id=row.instance_id,
-            base_commit=_word(row, row.base_commit),
+            base_commit=commit,
             workdir=_word(row, row.workdir),
             base=_base(requirements),
         )

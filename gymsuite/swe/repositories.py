@@ -55,8 +55,11 @@ def _is_clone(path: Path) -> bool:
     return (path / ".git").exists() or (path / "objects").is_dir()
 
 
-def write_bundle(repository: Path, commit: str, bundle: Path) -> None:
-    """Write the history that ends in a commit; raises `DefinitionError` where it is not there."""
+def write_bundle(repository: Path, commit: str, bundle: Path) -> str:
+    """Write the history that ends in a commit, and return the commit's whole id.
+
+    Raises `DefinitionError` where it is not there.
+    """
     with tempfile.TemporaryDirectory(prefix="gymsuite-bundle-") as folder:
         bare = Path(folder)
         _git(bare, ["init", "--quiet", "--bare", "--template=", "."])
@@ -68,9 +71,10 @@ def write_bundle(repository: Path, commit: str, bundle: Path) -> None:
             (bare / "objects/info").mkdir(exist_ok=True)
             (bare / "objects/info/alternates").write_text(f"{objects}\n", encoding="utf-8")
         try:
-            _git(bare, ["cat-file", "-e", f"{commit}^{{commit}}"])
+            found = _git(bare, ["rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"])
         except DefinitionError as error:
             raise DefinitionError(f"{repository} has no commit {commit}") from error
+        commit = found.decode().strip()
         refs = [f"refs/heads/{_BRANCH}"]
         _git(bare, ["update-ref", refs[0], commit])
         source = bare if repository.is_file() else repository
@@ -83,6 +87,7 @@ def write_bundle(repository: Path, commit: str, bundle: Path) -> None:
         threads = ["-c", "pack.threads=1"]
         _git(bare, [*threads, "bundle", "create", "--quiet", str(partial), *refs])
         partial.replace(bundle)
+        return commit
 
 
 def _earlier_tags(repository: Path, commit: str) -> Iterator[tuple[str, str]]:

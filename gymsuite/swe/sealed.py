@@ -14,7 +14,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from gymsuite.sandbox.protocol import Sandbox
-from gymsuite.swe.patched import bring_in_own
+from gymsuite.swe.patched import bring_in_own, bring_in_problem
 from gymsuite.swe.rows import Row
 from gymsuite.types import Model
 from gymsuite.verify.canaries import plant
@@ -129,6 +129,7 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
     async with open_row(row) as sandbox:
         if problem := await _unfit(sandbox):
             return Seal(why=problem)
+        await bring_in_problem(sandbox, row)
         await bring_in_own(sandbox, row, row.patch)
         await bring_in_own(sandbox, row, row.test_patch)
         tests = {}
@@ -143,6 +144,7 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
             return Seal(why=f"its tests are written for another Python: {error}")
         fixed = await run_twice(sandbox, bench, hidden)
     async with open_row(row) as sandbox:
+        await bring_in_problem(sandbox, row)
         await bring_in_own(sandbox, row, row.test_patch)
         broken = await run_twice(sandbox, bench, hidden)
     expected = _only_named(row, expectations(list(tests), unsealed, fixed, broken))

@@ -24,6 +24,7 @@ from gymsuite.swe.judgement import Ending, Evidence, Judgement
 from gymsuite.swe.leaks import scan
 from gymsuite.swe.loading import load_rows
 from gymsuite.swe.recipe import Recipes
+from gymsuite.swe.reverse import reverse_patch
 from gymsuite.swe.rows import Row
 from gymsuite.swe.supply import Supply
 from gymsuite.types import SandboxSpec
@@ -326,3 +327,49 @@ def test_rows_are_vetted_and_what_is_flaky_can_be_waived(exported: Exported) -> 
     assert (found["gold"], found["empty"]) == (["resolved"] * 2, ["unresolved"] * 2)
     assert found["evidence"] == "sealed"
     assert waived.returncode == 0, waived.stderr
+
+
+UNRELATED = (
+    "diff --git a/toolz/__init__.py b/toolz/__init__.py\n--- a/toolz/__init__.py\n"
+    "+++ b/toolz/__init__.py\n@@ -1 +1,2 @@\n+import time\n from .itertoolz import *"
+)
+
+
+def smith_of(exported: Exported) -> dict[str, object]:
+    """The first row as SWE-smith would have it: its base is right, and its patch is the bug."""
+    row = exported.rows[0]
+    task = row.instance_id.removeprefix("pybugs__")
+    repository = exported.folder / "repos" / f"{row.repo.replace('/', '__')}.git"
+    command = ["git", "-C", str(repository), "rev-parse", f"refs/heads/{task}"]
+    fixed = subprocess.run(command, capture_output=True, text=True, check=True).stdout[:8]
+    name = f"{row.repo.replace('/', '__')}.{fixed}"
+    return {
+        "instance_id": f"{name}.func_pm_op__a1b2c3d4",
+        "repo": f"swesmith/{name}",
+        "image_name": f"swebench/swesmith.x86_64.{name.replace('__', '_1776_')}",
+        "patch": reverse_patch(row.patch),
+        "FAIL_TO_PASS": list(row.fail_to_pass),
+        "PASS_TO_PASS": list(row.pass_to_pass),
+        "problem_statement": row.problem_statement,
+    }
+
+
+def test_swe_smiths_rows_are_judged_on_their_bug(exported: Exported) -> None:
+    """A patch that does not apply at first takes the bug with it nowhere."""
+    rows = exported.folder / "smith.jsonl"
+    rows.write_text(json.dumps(smith_of(exported)))
+    (row,) = load_rows(str(rows))
+    gold = swebench(exported.folder, "eval", "smith.jsonl", "--gold", "--json")
+    empty = swebench(exported.folder, "eval", "smith.jsonl", "-p", "empty", "--json")
+
+    async def body(judge: Judge) -> list[Judgement]:
+        return [await judge.run(row, patch) for patch in (b"", UNRELATED)]
+
+    nothing, unrelated = exported.with_judge(body)
+
+    assert json.loads(gold.stdout)["resolved_ids"] == [row.instance_id], gold.stderr
+    assert json.loads(empty.stdout)["empty_patch_ids"] == [row.instance_id], empty.stderr
+    assert (nothing.ending, nothing.how) == (Ending.UNRESOLVED, "nothing to apply")
+    assert (unrelated.ending, unrelated.how) == (Ending.UNRESOLVED, "patch --fuzz=5")
+    verdict = exported.folder / "logs/run_evaluation/run/gold" / row.instance_id / "verdict.json"
+    assert json.loads(verdict.read_text())["evidence"] == "sealed"

@@ -23,7 +23,7 @@ _COMMAND = "pytest --disable-warnings --color=no --tb=no --verbose"
 
 
 def read(columns: Columns) -> Row:
-    """Read a row; the base commit is the one that its id names."""
+    """Read a row; its id names the repository and the commit that the bugs are put on."""
     name = columns.text("instance_id")
     match = _ID.match(name)
     if match is None:
@@ -33,7 +33,7 @@ def read(columns: Columns) -> Row:
     files = tuple(dict.fromkeys(test.split("::")[0] for test in named if "::" in test))
     return Row(
         instance_id=name,
-        repo=columns.text("repo", f"swesmith/{match['owner']}__{match['name']}"),
+        repo=f"{match['owner']}/{match['name']}",
         dialect=NAME,
         base_commit=columns.text("base_commit", match["commit"]),
         problem_statement=columns.text("problem_statement", ""),
