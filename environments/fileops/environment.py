@@ -26,8 +26,8 @@ from .gate import FileGate
 from .judging import Expected, Verdict, judge
 from .leaving import found_in, left_of
 from .scenes import HARD_FROM
-from .tasks import ROOT, SCRIPTS, SIBLING, VISIBLE, WORKDIR, make, scene_of
-from .tree import Node, Tree, packed, read_tree
+from .tasks import ROOT, SCRIPT_SECONDS, SCRIPTS, SIBLING, VISIBLE, WORKDIR, make, scene_of
+from .tree import Node, Tree, packed, read_tree, whole
 
 system_prompt = (
     "You work in a Linux shell on a tree of files. Do exactly what is asked, heed the rules, then "
@@ -40,14 +40,12 @@ gate = FileGate()
 _SANDBOX = SandboxSpec(image="base", workdir=WORKDIR, memory_bytes=512 << 20, pids=128)
 _UNPACK = f"mkdir -m 755 -p {ROOT} && exec tar -xpf - -C {ROOT} --no-same-owner"
 _UNPACK_SECONDS = 60.0
-_SCRIPT_SECONDS = 30.0
 _SCRIPT_BYTES = 1 << 16
 _OUTPUT_BYTES = 1 << 16
 _TREE_BYTES = 8 << 20
 _TREE_FILES = 4000
 _RUNNERS = {".sh": "bash", ".py": "python3"}
 _NOWHERE = ".still"
-_NOTHING = Verdict(1, 0, 0.0, 0, (), ())
 
 
 async def prepare(task: Task, sandbox: Sandbox) -> None:
@@ -69,16 +67,18 @@ async def collect(task: Task, sandbox: Sandbox) -> Submission:
 async def verify(task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
     """Judge the tree that was left, and what the script makes of the tree that nobody saw."""
     made = scene_of(task)
-    if "refused" in submission.state:
-        return _score([_NOTHING], f"the tree cannot be taken over: {submission.state['refused']}")
     visible = made.expected(VISIBLE)
+    if "refused" in submission.state:
+        nothing = judge(visible, whole(visible.before))
+        return _score([nothing], f"the tree cannot be taken over: {submission.state['refused']}")
     verdicts = [judge(visible, found_in(visible.before, submission))]
     if made.level < HARD_FROM:
         return _score(verdicts, "")
+    sibling = made.expected(SIBLING)
     script = next((name for name in SCRIPTS if name in submission.files), "")
     if not script:
-        return _score([*verdicts, _NOTHING], f"there is no {' or '.join(SCRIPTS)}")
-    sibling = made.expected(SIBLING)
+        nothing = judge(sibling, whole(sibling.before))
+        return _score([*verdicts, nothing], f"there is no {' or '.join(SCRIPTS)}")
     verdict, details = await _run(script, submission.files[script], sibling, open_sandbox)
     return _score([*verdicts, verdict], details)
 
@@ -87,20 +87,22 @@ async def _run(
     name: str, script: bytes, expected: Expected, open_sandbox: OpenSandbox
 ) -> tuple[Verdict, str]:
     """What a script makes of a tree, and what is to be said of that."""
+    nothing = judge(expected, whole(expected.before))
     async with open_sandbox(_SANDBOX) as sandbox:
         await _unpack(sandbox, expected.before)
         await sandbox.write(name, script)
         result = await sandbox.exec(
             [_RUNNERS[posixpath.splitext(name)[1]], f"{WORKDIR}/{name}"],
-            timeout=_SCRIPT_SECONDS,
+            timeout=SCRIPT_SECONDS,
             max_output=_OUTPUT_BYTES,
         )
+        if result.timed_out:
+            return nothing, f"{name} did not end within {SCRIPT_SECONDS} s"
         try:
             found = await _look(sandbox)
         except PathRefused as refusal:
-            return _NOTHING, f"what the script left cannot be taken over: {refusal}"
-    details = f"{name} did not end within {_SCRIPT_SECONDS:.0f} s" if result.timed_out else ""
-    return judge(expected, found), details
+            return nothing, f"what the script left cannot be taken over: {refusal}"
+    return judge(expected, found), ""
 
 
 async def _unpack(sandbox: Sandbox, tree: Tree) -> None:

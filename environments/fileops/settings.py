@@ -84,7 +84,8 @@ def settings(site: Site) -> Job:
     asked = (
         f"{site.pick(_LEADS).format(**words)} In a *.conf file {section} is a section, and the "
         f"line of the key becomes `{key} = {value}`; in a *.json file {section} is an object of "
-        "the outermost one, and the value a number. All other lines and values stay as they are."
+        "the outermost one, and the value a number. All other lines and values stay as they are; "
+        "*.json files count by their values alone, in which 10.0 is 10."
     )
     notes = (
         "Files in folders below count, too.",

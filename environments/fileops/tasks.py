@@ -12,6 +12,9 @@ from .tree import packed
 SCRIPTS = ("solve.sh", "solve.py")
 """Where a script may be handed in; the first that is there counts."""
 
+SCRIPT_SECONDS = 30
+"""How long a script may take on the tree that nobody saw."""
+
 WORKDIR = "/workspace"
 ROOT = f"{WORKDIR}/tree"
 VISIBLE, SIBLING = 0, 1
@@ -25,9 +28,11 @@ _JUDGED = (
 )
 _SCRIPTED = (
     f"Do it by a script, {WORKDIR}/{SCRIPTS[0]} (run by bash) or {WORKDIR}/{SCRIPTS[1]} (run by "
-    f"python3), and run it. Two things are judged, and both have to be right: {ROOT} as you leave "
-    "it, and what the script alone makes, within 30 seconds and in a fresh sandbox without a "
-    "network, of another tree at the same place: same folders and rules, other files."
+    f"python3; only the first counts where both are there), and run it. Two things are judged, and "
+    f"both have to be right: {ROOT} as you leave it, and what the script alone makes, in a fresh "
+    "sandbox without a network, of another tree at the same place: same folders and rules, other "
+    f"files. A script that does not end within {SCRIPT_SECONDS} seconds counts as having done "
+    "nothing."
 )
 _PART = """cat >> {script} <<'END_OF_PART'
 {lines}

@@ -14,6 +14,8 @@ READ_MODE = 0o755
 """The rights that are looked at: others' right to write does not survive the way out."""
 
 _STORED_BYTES = 0xFFFF
+_JSON_BYTES = 1 << 16
+_BY_LINES = ("report.csv", "removed.tsv", "lost.txt")
 _GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 
@@ -117,12 +119,43 @@ def _printable(path: str) -> str:
 
 
 def meaning(path: str, data: bytes) -> bytes:
-    """What has to be equal for two files to be alike: JSON by value, lists by their lines."""
-    if path.endswith(".json"):
+    """What has to be equal for two files to be alike: JSON by value, reports by their lines."""
+    if path.endswith(".json") and len(data) <= _JSON_BYTES:
         try:
-            return json.dumps(json.loads(data), sort_keys=True).encode()
+            value = json.loads(
+                data.decode(),
+                parse_int=_number,
+                parse_float=_number,
+                parse_constant=_no_constant,
+                object_pairs_hook=_sorted,
+            )
+            return repr(value).encode()
         except (ValueError, RecursionError):
             return data
-    if path.endswith((".csv", ".tsv", "lost.txt")):
+    if path.rpartition("/")[2] in _BY_LINES:
         return data.replace(b"\r\n", b"\n").rstrip(b"\n")
     return data
+
+
+def _number(literal: str) -> tuple[str, int]:
+    """A number as digits and exponent: 10, 10.0 and 1e1 are one, exactly and however long."""
+    mantissa, _, exponent = literal.lower().partition("e")
+    whole_part, _, fraction = mantissa.partition(".")
+    minus, digits = whole_part[:1] == "-", f"{whole_part.lstrip('-')}{fraction}".lstrip("0")
+    short = digits.rstrip("0")
+    if not short:
+        return "0", 0
+    scale = int(exponent or 0) - len(fraction) + len(digits) - len(short)
+    return f"-{short}" if minus else short, scale
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _sorted(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whatever the order of its keys. Raises `ValueError` for a key that comes twice."""
+    found = dict(sorted(pairs, key=lambda pair: pair[0]))
+    if len(found) < len(pairs):
+        raise ValueError("a key comes twice")
+    return found

@@ -141,11 +141,14 @@ class Extraction:
 
     def _make(self, path: str, mode: int) -> None:
         kind = stat.S_IFMT(mode)
+        # Modes are set on what was made: the caller's umask has no say in them.
         if kind == stat.S_IFDIR:
-            os.mkdir(self._at(path), mode & 0o755 | 0o700)  # noqa: PTH102 - a Path has no bytes
+            os.mkdir(self._at(path), 0o700)  # noqa: PTH102 - a Path has no bytes
+            os.chmod(self._at(path), mode & 0o755 | 0o700)  # noqa: PTH101 - the same
             self._directories.add(path)
         elif kind == stat.S_IFREG:
-            self._file = os.open(self._at(path), _NEW_FILE, mode & 0o755 | 0o400)
+            self._file = os.open(self._at(path), _NEW_FILE, 0o600)
+            os.fchmod(self._file, mode & 0o755 | 0o400)
         elif kind == stat.S_IFLNK:
             self._is_link = True
         else:

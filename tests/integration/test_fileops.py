@@ -2,12 +2,24 @@
 
 import asyncio
 import importlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from gymsuite import Environment, OpenSandbox, Registry, Score, Submission, Task, ToolCall
+from gymsuite import (
+    Environment,
+    ExecResult,
+    OpenSandbox,
+    Registry,
+    Sandbox,
+    SandboxSpec,
+    Score,
+    Submission,
+    Task,
+    ToolCall,
+)
 from gymsuite.suite import suite_root
 from gymsuite.worlds import baselines
 from gymsuite.worlds.gate import play
@@ -168,6 +180,20 @@ HOSTILE = {
     "deep folders": "cd tree; for i in $(seq 200); do mkdir d && cd d || break; done; touch x",
     "a loop of links": "ln -s b tree/a; ln -s a tree/b",
     "no more tools": "rm -f /usr/bin/python3 /bin/tar /usr/bin/find; true",
+    "hard links": "for i in $(seq 3000); do ln tree/misc/* tree/$i 2>/dev/null; done",
+    "a hard link in place of a copy": 'cd tree/misc; for f in *; do ln -f -- "$f" ../x; done',
+    "holes": "truncate -s 7M tree/misc/hole",
+    "names that differ by case or form": "cd tree; "
+    "touch A a $'e\\u0301' $'\\u00e9' $'\\xff' '\\xff'",
+    "json without end": "python3 -c \"open('tree/a.json', 'w').write('[' * 10**6)\"; "
+    "python3 -c \"open('tree/b.json', 'w').write('1' * 10**6)\"",
+    "rights of all kinds": "chmod 7777 tree; chmod -R 7000 tree/misc; chmod 0 .",
+    "another workspace": "cd /; mv workspace elsewhere; ln -s elsewhere workspace; "
+    "touch elsewhere/tree/x",
+    "no workspace": "rm -rf /workspace",
+    "a file for a workspace": "cd /; rm -rf workspace; touch workspace",
+    "what is looked at first": "mkdir .still; mkfifo .still/p; truncate -s 9G .still/h; "
+    "cd .still; python3 -c 'for i in range(6000): open(str(i), \"w\")'",
     "processes that go on": "(while :; do echo x > tree/a; rm -f tree/a; done) >/dev/null 2>&1 &",
 }
 
@@ -215,6 +241,40 @@ def test_nothing_that_a_script_does_or_leaves_is_a_failure_or_a_reward(
 
     found = zip(deeds, judged(in_suite, fileops, deeds), strict=True)
     assert [(deed, score.reward) for deed, score in found if score.reward or score.passed] == []
+
+
+class Hasty:
+    """A sandbox in which no command may take longer than two seconds."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sandbox, name)
+
+    async def exec(self, command: Any, *, timeout: float, **more: Any) -> ExecResult:
+        return await self._sandbox.exec(command, timeout=min(timeout, 2), **more)
+
+
+def test_a_script_that_does_not_end_has_done_nothing(
+    fileops: Environment, in_suite: InSuite
+) -> None:
+    task = first(fileops, 3)
+    script = task.solution[0].arguments["command"].split("\n", 1)[1].rpartition("END_OF_PART")[0]
+
+    async def main(open_sandbox: OpenSandbox) -> list[Score]:
+        @asynccontextmanager
+        async def hasty(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+            async with open_sandbox(spec) as sandbox:
+                yield Hasty(sandbox)
+
+        files = [{"solve.sh": f"{script}\n{end}\n".encode()} for end in ("", "sleep 60")]
+        return [await fileops.verify(task, Submission(files=each), hasty) for each in files]
+
+    ended, went_on = in_suite(main)
+    assert (ended.metrics["other_tree"], went_on.metrics["other_tree"]) == (1, 0)
+    assert went_on.reward == 0
+    assert "solve.sh did not end within" in went_on.details
 
 
 @pytest.mark.parametrize("in_suite", [DOCKER], indirect=True)

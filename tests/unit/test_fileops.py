@@ -81,7 +81,7 @@ def test_tasks_and_trees_are_the_same_in_another_process_zone_and_locale() -> No
 def test_the_tasks_of_this_version_stay_what_they_are(fileops: Environment) -> None:
     some = [task for split in SPLITS for task in tasks(fileops, split, 20)]
     text = "".join(task.model_dump_json() for task in some)
-    assert hashlib.sha256(text.encode()).hexdigest()[:32] == "7ead1b47673a539f416292d2570f7e59"
+    assert hashlib.sha256(text.encode()).hexdigest()[:32] == "7ff53e02af19011cf2da07c3106b8fa8"
 
 
 def test_no_two_tasks_have_the_same_prompt(fileops: Environment) -> None:
@@ -186,16 +186,61 @@ def test_a_copy_that_stays_behind_is_half_of_a_move(scenes: ModuleType) -> None:
     assert verdict.progress == 0.5
 
 
-def test_json_counts_by_its_value_and_a_report_by_its_lines(scenes: ModuleType) -> None:
-    tree = part("tree")
-    assert tree.meaning("a.json", b'{"b": 1, "a": [1, 2]}') == tree.meaning(
-        "a.json", b'{ "a":[1,2],\n"b":1}\n\n'
-    )
-    assert tree.meaning("a.json", b'{"b": 1}') != tree.meaning("a.json", b'{"b": true}')
-    assert tree.meaning("a.json", b"[" * 10**5) == b"[" * 10**5
-    assert tree.meaning("r.csv", b"a,1\r\nb,2") == tree.meaning("r.csv", b"a,1\nb,2\n")
-    assert tree.meaning("r.csv", b"a,1\nb,2") != tree.meaning("r.csv", b"b,2\na,1\n")
-    assert tree.meaning("a.txt", b"x\n") != tree.meaning("a.txt", b"x")
+ALIKE = [
+    ('{"b": 1, "a": [1, 2]}', '{ "a":[1,2],\n"b":1}\n\n'),
+    ('{"b": 10}', '{"b": 10.0}'),
+    ("[10, 0.5, -0, 120]", "[1e1, 5E-1, 0.0, 1.2e+2]"),
+    ("[1e400]", "[10e399]"),
+    ('["\\u00e9"]', '["é"]'),
+]
+DIFFERENT = [
+    ('{"b": 1}', '{"b": true}'),
+    ('{"b": 10}', '{"b": "10"}'),
+    ('{"b": 10}', '{"b": ["10", 0]}'),
+    ('{"b": 10}', '{"b": 100}'),
+    ('{"b": 10}', '{"b": -10}'),
+    ('{"b": 10}', '{"b": 1, "b": 10}'),
+    ("[9007199254740993]", "[9007199254740992]"),
+    ("[0.1]", "[0.1000000000000000055511151231257827]"),
+    ("[1, 2]", "[2, 1]"),
+    ("[NaN]", "[ NaN]"),
+    ("[1]", "\ufeff[1]"),
+    ("[null]", "[false]"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_json_of_equal_values_is_alike(scenes: ModuleType, one: str, other: str) -> None:
+    meaning = part("tree").meaning
+    assert meaning("a.json", one.encode()) == meaning("a.json", other.encode())
+    assert meaning("a.conf", one.encode()) != meaning("a.conf", other.encode())
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_json_of_other_values_or_that_readers_disagree_on_is_not(
+    scenes: ModuleType, one: str, other: str
+) -> None:
+    meaning = part("tree").meaning
+    assert meaning("a.json", one.encode()) != meaning("a.json", other.encode())
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [b"[" * 10**5, b"1" * 50_000, b"[1e" + b"9" * 50_000 + b"]", b"[" + b"[]," * 10**6 + b"1]"],
+)
+def test_no_json_is_too_much_for_the_judge(scenes: ModuleType, bomb: bytes) -> None:
+    meaning = part("tree").meaning
+    assert meaning("a.json", bomb) == meaning("a.json", bytes(bomb))
+    assert meaning("a.json", bomb) != meaning("a.json", bomb[:-1])
+
+
+def test_a_report_counts_by_its_lines_and_other_files_by_their_bytes(scenes: ModuleType) -> None:
+    meaning = part("tree").meaning
+    for report in ("a/report.csv", "removed.tsv", "b/lost.txt"):
+        assert meaning(report, b"a,1\r\nb,2") == meaning(report, b"a,1\nb,2\n")
+        assert meaning(report, b"a,1\nb,2") != meaning(report, b"b,2\na,1\n")
+    for other in ("a.txt", "notes.csv", "a/my-report.csv"):
+        assert meaning(other, b"x\n") != meaning(other, b"x")
 
 
 def test_the_rights_of_files_that_were_there_count_and_those_of_new_ones_do_not(

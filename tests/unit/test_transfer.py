@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import struct
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +237,14 @@ def test_an_empty_directory_is_a_directory(tmp_path: Path) -> None:
     assert list((tmp_path / "target").iterdir()) == []
 
 
+@pytest.fixture(params=[0o022, 0o077])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask")
 def test_no_mode_gives_power_to_others_or_locks_the_owner_out(tmp_path: Path) -> None:
     modes = {"all": 0o7777, "none": 0, "read": 0o444, "run": 0o755}
     files = [entry(name, stat.S_IFREG | mode) for name, mode in modes.items()]
