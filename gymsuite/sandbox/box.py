@@ -107,11 +107,13 @@ def _close(descriptor: int | None) -> None:
 async def _readable(sock: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
-    loop.add_reader(sock, _settle, ready)
+    # By its number: asyncio describes a socket in full, in an error that it then suppresses.
+    number = sock.fileno()
+    loop.add_reader(number, _settle, ready)
     try:
         await ready
     finally:
-        loop.remove_reader(sock)
+        loop.remove_reader(number)
 
 
 def _settle(future: "asyncio.Future[None]") -> None:

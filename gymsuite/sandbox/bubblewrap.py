@@ -19,7 +19,6 @@ _SEVERAL_USERS = (
     *("--userns", str(USERS_DESCRIPTOR), "--cap-drop", "ALL", "--cap-add", "CAP_SETUID"),
     *("--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL", "--cap-add", "CAP_SETPCAP"),
 )
-_SETTINGS = ("sys", "irq", "bus", "fs")
 _HARDWARE = ("acpi", "asound", "scsi")
 _SECRETS = (
     "kcore", "keys", "key-users", "kallsyms", "kmsg", "timer_list", "timer_stats", "sched_debug",
@@ -59,12 +58,11 @@ class Mounts:
 
 @dataclass(frozen=True)
 class Masks:
-    """What of /proc is read-only, what are empty directories, and what cannot be opened.
+    """What of /proc are empty directories, and what cannot be opened.
 
-    It tells of the whole machine, or sets it up; what only the machine's root may read needs none.
+    It tells of the whole machine. What only the machine's root may read, or write, needs no mask.
     """
 
-    read_only: tuple[str, ...]
     empty: tuple[str, ...]
     closed: tuple[str, ...]
 
@@ -78,7 +76,7 @@ class Masks:
                 str(path) for path in paths if path.exists() and path.stat().st_mode & bits
             )
 
-        return cls(there(_SETTINGS, 0o777), there(_HARDWARE, 0o777), there(_SECRETS, 0o006))
+        return cls(there(_HARDWARE, 0o777), there(_SECRETS, 0o006))
 
 
 @dataclass(frozen=True)
@@ -158,8 +156,7 @@ def _root(mounts: Mounts) -> Iterable[str]:
 
 def _proc(masks: Masks, empty: str) -> Iterable[str]:
     # Not even of its own namespaces can a command change a setting.
-    for path in masks.read_only:
-        yield from ("--ro-bind", path, path)
+    yield from ("--ro-bind", "/proc/sys", "/proc/sys")
     for path in masks.empty:
         yield from ("--ro-bind", empty, path)
     for path in masks.closed:

@@ -182,12 +182,12 @@ async def _try(host: LocalHost, layer: Path) -> tuple[str, bool]:
         channel = Channel(await resident.connect())
         try:
             await channel.open(within=_TRIAL_SECONDS)
+            return "", _keeps_attributes(await box.ask("upper", within=_TRIAL_SECONDS))
         except SandboxDead as error:
             return resident.complaint() or str(error), False
         finally:
             await channel.close()
             resident.close()
-        return "", _keeps_attributes(await box.ask("upper", within=_TRIAL_SECONDS))
     except (OSError, SandboxError) as error:
         return str(error) or "it said nothing", False
     finally:
@@ -195,17 +195,17 @@ async def _try(host: LocalHost, layer: Path) -> tuple[str, bool]:
 
 
 def _trial(host: LocalHost, layer: Path) -> list[str]:
-    stage, key = Stage(), "trial"
+    stage = Stage()
     mounts = Mounts(
         stage.host(host.server),
         (stage.host(layer),),
-        stage.kept(key),
+        stage.upper(1 << 20, 0),
         (),
         "/",
-        stage.memory(1 << 20, 16),
+        stage.shared(1 << 20, 16),
     )
     run = host.run(stage, mounts, Wish(network=False, serve=("0",), users=host.users))
-    return ["upper", key, "1m", "0", "--", *run]
+    return ["--", *run]
 
 
 def _keeps_attributes(answer: Answer) -> bool:

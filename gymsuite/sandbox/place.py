@@ -16,7 +16,7 @@ class Place:
     """What one sandbox is to be.
 
     Its `scratch` is a directory of this machine for what it writes; without one, that lies in
-    memory at the keeper. `sockets` of this machine appear below /dev.
+    memory. `sockets` of this machine appear below /dev.
     """
 
     image: Image
@@ -45,30 +45,27 @@ class Place:
 
     @property
     def in_memory(self) -> bool:
-        """Whether what it writes lies at the keeper."""
+        """Whether what it writes lies in memory."""
         return self.scratch is None
 
 
-def words(host: LocalHost, place: Place, key: str) -> list[str]:
-    """Write what the keeper is told of a sandbox's start; `key` is its name for the changes."""
+def words(host: LocalHost, place: Place) -> list[str]:
+    """Write what the keeper is told of a sandbox's start."""
     stage, enforcement = Stage(), Enforcement(place.quota, host.cgroups)
-    upper: list[str] = []
-    if place.scratch is None:
-        size, inodes = place.quota.room(place.image.frozen)
-        upper = ["upper", key, str(size), str(inodes)]
     layers = [stage.host(layer) for layer in place.image.layers]
     layers += [stage.kept(f"{frozen.key}/upper") for frozen in place.image.frozen]
+    room = place.quota.room(place.image.frozen)
     mounts = Mounts(
         server=stage.host(host.server),
         layers=tuple(layers),
-        scratch=stage.kept(key) if place.scratch is None else stage.host(place.scratch),
+        scratch=stage.host(place.scratch) if place.scratch else stage.upper(*room),
         binds=tuple((stage.host(path), target) for path, target in place.binds),
         workdir=place.workdir,
-        shm=stage.memory(place.quota.shm_bytes, place.quota.shm_inodes),
+        shm=stage.shared(place.quota.shm_bytes, place.quota.shm_inodes),
         hides=place.image.hides,
         sockets=tuple((stage.host(path), target) for path, target in place.sockets),
     )
     users = host.users and place.in_memory
     wish = Wish(place.network, enforcement.server(), users)
     run = host.run(stage, mounts, wish)
-    return [*upper, *enforcement.settings(), "--", *enforcement.own(), *run]
+    return [*enforcement.settings(), "--", *enforcement.own(), *run]

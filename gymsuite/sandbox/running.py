@@ -30,13 +30,12 @@ _ROOM_BYTES = 1 << 20
 
 @dataclass
 class Running:
-    """A live sandbox. `key` is what the keeper calls what it changed since it last started."""
+    """A live sandbox."""
 
     host: LocalHost
     keeper: Keeper
     box: Box
     place: Place
-    key: str
     resident: Resident
     channel: Channel
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -118,26 +117,27 @@ class Running:
             )
         async with self._turn:
             await self.channel.kill_all()
-            await self.channel.close("is being started anew, after a snapshot")
             frozen = (*self.place.image.frozen, await self._freeze())
             if len(self.place.image.layers) + len(frozen) > _DEEPEST:
                 frozen = await self._flattened(frozen)
             image = replace(self.place.image, frozen=frozen)
             place = replace(self.place, image=image)
-            key = secrets.token_hex(8)
             self.resident.close()
-            self.resident, self.channel = await _start(self.host, self.box, place, key)
-            self.place, self.key = place, key
+            self.resident, self.channel = await _start(self.host, self.box, place)
+            self.place = place
             return image
 
     async def _freeze(self) -> Frozen:
+        # Until it starts anew, what is frozen goes with the box.
+        key = secrets.token_hex(8)
+        descriptor = _descriptor(await self.box.ask("freeze", key, within=_ASK_SECONDS))
         try:
-            descriptor = _descriptor(await self.box.ask("freeze", within=_ASK_SECONDS))
+            await self.channel.close("is being started anew, after a snapshot")
+            await self.box.ask("stop", within=_ASK_SECONDS)
+            return self._kept(key, descriptor)
         except BaseException:
-            # It may be done all the same, and then nobody else would give it up.
-            self.keeper.release(self.key)
+            os.close(descriptor)
             raise
-        return self._kept(self.key, descriptor)
 
     async def _flattened(self, frozen: tuple[Frozen, ...]) -> tuple[Frozen, ...]:
         """Copy what was frozen at different times into one, or leave it where that fails."""
@@ -191,9 +191,8 @@ async def running(host: LocalHost, place: Place) -> AsyncIterator[Running]:
     _check_kept(place.image, keeper)
     box = await keeper.box()
     try:
-        key = secrets.token_hex(8)
-        resident, channel = await _start(host, box, place, key)
-        sandbox = Running(host, keeper, box, place, key, resident, channel)
+        resident, channel = await _start(host, box, place)
+        sandbox = Running(host, keeper, box, place, resident, channel)
         expiry = asyncio.create_task(sandbox.expire())
         try:
             yield sandbox
@@ -204,9 +203,9 @@ async def running(host: LocalHost, place: Place) -> AsyncIterator[Running]:
         await finish(box.end())
 
 
-async def _start(host: LocalHost, box: Box, place: Place, key: str) -> tuple[Resident, Channel]:
+async def _start(host: LocalHost, box: Box, place: Place) -> tuple[Resident, Channel]:
     """Start a sandbox's processes, and wait until its exec server speaks."""
-    resident = await Resident.start(box, words(host, place, key))
+    resident = await Resident.start(box, words(host, place))
     try:
         channel = Channel(await resident.connect(), grace=_GRACE_SECONDS)
         try:

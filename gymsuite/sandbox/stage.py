@@ -10,7 +10,7 @@ class Stage:
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}
-        self._memory: list[str] = []
+        self._memory: dict[str, tuple[str, str]] = {}
 
     def host(self, path: Path) -> str:
         """Name a path of this machine."""
@@ -20,10 +20,17 @@ class Stage:
         """Name what the keeper keeps: by its key, or a path below one."""
         return self._name("kept", place)
 
-    def memory(self, size_bytes: int, inodes: int) -> str:
+    def upper(self, size_bytes: int, inodes: int) -> str:
+        """Name the directories in memory, of the sandbox's own, for what it writes."""
+        return self._in_memory("upper", size_bytes, inodes)
+
+    def shared(self, size_bytes: int, inodes: int) -> str:
         """Name a directory in memory, of the sandbox's own, for what its processes share."""
-        self._memory = ["shm", str(size_bytes), str(inodes)]
-        return f"{_STAGE}/shm"
+        return self._in_memory("shm", size_bytes, inodes)
+
+    def _in_memory(self, name: str, size_bytes: int, inodes: int) -> str:
+        self._memory[name] = str(size_bytes), str(inodes)
+        return f"{_STAGE}/{name}"
 
     def _name(self, kind: str, source: str) -> str:
         # Short, as the options of one overlay mount, with all its layers, fit in a page of memory.
@@ -35,6 +42,6 @@ class Stage:
         """Return what the keeper is told."""
         named = self._names.items()
         return [
-            *self._memory,
+            *(word for name, limits in self._memory.items() for word in (name, *limits)),
             *(word for (kind, path), name in named for word in (kind, name, path)),
         ]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-import secrets
 import struct
 import subprocess
 from contextlib import suppress
@@ -134,9 +133,7 @@ async def fed(host: LocalHost, image: Image, data: bytes) -> tuple[int, str]:
     """Send bytes to a fresh server and hang up; return how it ended and what it complained of."""
     place = Place(image, {}, "/workspace", Quota(pids=64))
     box = await host.keeper().box()
-    resident = await Resident.start(
-        box, words(replace(host, cgroups=Cgroups()), place, secrets.token_hex(8))
-    )
+    resident = await Resident.start(box, words(replace(host, cgroups=Cgroups()), place))
     reader, writer = await asyncio.open_connection(sock=resident._socket)
     try:
         async with asyncio.timeout(PATIENCE):

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,15 @@
 #include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "kin.h"
+#include "mounts.h"
 #include "spare.h"
+#include "upper.h"
 
 enum { AGAIN_US = 20000, BY_FORCE_US = 1000000 };
 
@@ -31,14 +35,6 @@ static void complain(const struct box *box, const char *id, const char *what) {
     char text[400];
     snprintf(text, sizeof text, "error %.200s: %s", what, strerror(errno));
     answer(box->control, id, text, -1);
-}
-
-static bool upper_mount(const struct keeper *keeper, const char *key, const char *bytes, const char *inodes) {
-    char options[128];
-    snprintf(options, sizeof options, "mode=755,size=%.24s,nr_inodes=%.24s", bytes, inodes);
-    if (mount("tmpfs", kept(key, ""), "tmpfs", MS_NOSUID | MS_NODEV, options)) return false;
-    return !mkdir(kept(key, "/empty"), 0555) && !mkdir(kept(key, "/upper"), 0755) && !mkdir(kept(key, "/work"), 0755) &&
-           !chown(kept(key, "/upper"), keeper->uid, keeper->gid) && !chown(kept(key, "/work"), keeper->uid, keeper->gid);
 }
 
 void kept_release(const char *key) {
@@ -64,12 +60,8 @@ static const char *prepare(struct keeper *keeper, struct box *box) {
         const char *first = message_next(&message), *second = message_next(&message), *third = message_next(&message);
         errno = EINVAL;
         if (!third) return "a message that ends early";
-        if (!strcmp(word, "upper")) {
-            if (mkdir(kept(first, ""), 0755)) return "cannot keep anything by that name";
-            snprintf(box->key, sizeof box->key, "%.60s", first);
-            if (!upper_mount(keeper, first, second, third)) return "cannot mount a tmpfs";
-        } else if (strcmp(word, "set")) return "an unknown word";
-        else if (!groups_set(&keeper->groups, box->number, atoi(first), second, third)) return second;
+        if (strcmp(word, "set")) return "an unknown word";
+        if (!groups_set(&keeper->groups, box->number, atoi(first), second, third)) return second;
     }
     return NULL;
 }
@@ -77,9 +69,10 @@ static const char *prepare(struct keeper *keeper, struct box *box) {
 static void start(struct keeper *keeper, struct box *box, const char *id) {
     struct spare spare = {0};
     errno = EBUSY;
-    const char *problem = box->pid || *box->key ? "it runs already" : get_ready(keeper, box, &spare);
+    const char *problem = box->pid ? "it runs already" : get_ready(keeper, box, &spare);
     if (!problem) {
         box->pid = spare.pid;
+        *box->key = 0;
         problem = prepare(keeper, box);
         if (!problem && !message_forward(spare.socket, &message)) problem = "its process is gone";
         close(spare.socket);
@@ -94,29 +87,64 @@ static void start(struct keeper *keeper, struct box *box, const char *id) {
     answer(box->control, id, text, -1);
 }
 
-static void show_upper(const struct box *box, const char *id) {
-    int fd = *box->key ? open(kept(box->key, "/upper"), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+static void show(const struct box *box, const char *id, const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     answer(box->control, id, fd < 0 ? "error it has no upper directory" : "ok", fd);
     if (fd >= 0) close(fd);
 }
 
-static void box_kill(struct box *box) {
-    if (now_us() < box->killed + AGAIN_US) return;
-    box->killed = now_us();
-    kin_kill(box->pid, box->killed > box->since + BY_FORCE_US);
+/* What a live sandbox writes is seen through its process, which goes last. */
+static void show_upper(const struct box *box, const char *id) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/root" UPPER "/upper", (int)box->pid);
+    show(box, id, box->pid ? path : "");
+}
+
+static int upper_of(const struct keeper *keeper, pid_t pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
+    int theirs = open(path, O_RDONLY | O_CLOEXEC), tree = -1;
+    if (theirs < 0) return -1;
+    if (!setns(theirs, CLONE_NEWNS)) tree = (int)syscall(CALL_OPEN_TREE, AT_FDCWD, UPPER, TREE_CLONE | O_CLOEXEC);
+    int error = errno;
+    close(theirs);
+    if (setns(keeper->spaces.own, CLONE_NEWNS)) die("cannot return to its mount namespace");
+    errno = error;
+    return tree;
+}
+
+/* Keeps what it writes by a name, or its end would take it away. Until it starts again, it is the box's to release. */
+static bool take(const struct keeper *keeper, struct box *box, const char *key) {
+    errno = EINVAL;
+    int tree = key && box->pid && !*box->key ? upper_of(keeper, box->pid) : -1;
+    if (tree < 0) return false;
+    bool taken = !mkdir(kept(key, ""), 0755) &&
+                 !syscall(CALL_MOVE_MOUNT, tree, "", AT_FDCWD, kept(key, ""), FROM_FD);
+    close(tree);
+    if (taken) snprintf(box->key, sizeof box->key, "%.60s", key);
+    return taken;
+}
+
+static void freeze(const struct keeper *keeper, struct box *box, const char *id) {
+    if (take(keeper, box, message_next(&message))) show(box, id, kept(box->key, "/upper"));
+    else complain(box, id, "cannot keep what it wrote");
 }
 
 /* A place for what is made of what was frozen; it is released by its key. */
 static void make_room(const struct keeper *keeper, const struct box *box, const char *id) {
     const char *key = message_next(&message), *bytes = message_next(&message), *inodes = message_next(&message);
     errno = EINVAL;
-    if (!inodes || mkdir(kept(key, ""), 0755) || !upper_mount(keeper, key, bytes, inodes)) {
+    if (!inodes || mkdir(kept(key, ""), 0755) || !upper_mount(kept(key, ""), bytes, inodes, keeper->uid, keeper->gid)) {
         complain(box, id, "cannot make room");
         return;
     }
-    int fd = open(kept(key, "/upper"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    answer(box->control, id, fd < 0 ? "error it has no directory" : "ok", fd);
-    if (fd >= 0) close(fd);
+    show(box, id, kept(key, "/upper"));
+}
+
+static void box_kill(struct box *box) {
+    if (now_us() < box->killed + AGAIN_US) return;
+    box->killed = now_us();
+    kin_kill(box->pid, box->killed > box->since + BY_FORCE_US);
 }
 
 static void wait_for(struct box *box, enum purpose purpose, const char *id) {
@@ -157,7 +185,7 @@ void box_serve(struct keeper *keeper, struct box *box) {
     else if (!strcmp(verb, "room")) make_room(keeper, box, id);
     else if (!strcmp(verb, "wait")) wait_for(box, WAIT, id);
     else if (!strcmp(verb, "stop")) wait_for(box, STOP, id);
-    else if (!strcmp(verb, "freeze")) wait_for(box, FREEZE, id);
+    else if (!strcmp(verb, "freeze")) freeze(keeper, box, id);
     else if (!strcmp(verb, "end")) wait_for(box, END, id);
     else complain(box, id, "an unknown verb");
     message_close(&message);
@@ -198,14 +226,9 @@ static void box_close(struct keeper *keeper, struct box *box) {
 }
 
 static void settle(struct box *box) {
-    if (box->purpose == FREEZE) {
-        show_upper(box, box->request);
-        box->key[0] = 0; /* from now on it is released by its key */
-    } else {
-        char text[32];
-        snprintf(text, sizeof text, "ok %d", box->status);
-        answer(box->control, box->request, text, -1);
-    }
+    char text[32];
+    snprintf(text, sizeof text, "ok %d", box->status);
+    answer(box->control, box->request, text, -1);
     box->purpose = NONE;
 }
 

@@ -13,7 +13,7 @@
 enum { KEY = 64, IDENTITY = 24 };
 
 /* Why the end of a sandbox's process is waited for; all but WAIT bring it about. */
-enum purpose { NONE, WAIT, STOP, FREEZE, END };
+enum purpose { NONE, WAIT, STOP, END };
 
 /* `request` is answered when its process has ended. */
 struct box {
@@ -21,7 +21,7 @@ struct box {
     int control, number;
     pid_t pid;
     int status;
-    char key[KEY];
+    char key[KEY]; /* of what it had written when it was frozen, until it starts again */
     enum purpose purpose;
     char request[IDENTITY];
     int64_t since, killed;

@@ -3,11 +3,12 @@
 #define GYMSUITE_SPACES_H
 
 #define STAGE "/tmp" /* what the keeper keeps is mounted there, and what a sandbox is made of is shown there */
+#define UPPER STAGE "/upper" /* in the mount namespace of a sandbox's process: what the sandbox writes */
 
-/* `outside` is as the machine's, and sees what is mounted there later. `bare` has what bubblewrap needs to run, and little
+/* `own` is the keeper's. `outside` is as the machine's, and sees what is mounted there later. `bare` has what bubblewrap needs to run, and little
    else: it reads the list of all mounts for each one that it makes. So no sandbox starts with the mounts of others. */
 struct spaces {
-    int outside, bare;
+    int own, outside, bare;
 };
 
 struct spaces spaces_make(void);

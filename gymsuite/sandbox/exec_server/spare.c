@@ -28,7 +28,7 @@ static _Noreturn void act(const struct keeper *keeper, int socket, int number) {
     dup3(bare, THIRD, O_CLOEXEC);
     if (syscall(SYS_close_range, THIRD + 1, ~0U, 0))
         for (int fd = THIRD + 1; fd < 65536; fd++) close(fd);
-    stage_act((struct actor){FIRST, {SECOND, THIRD}, number, keeper->uid, keeper->gid, &keeper->groups});
+    stage_act((struct actor){FIRST, {.outside = SECOND, .bare = THIRD}, number, keeper->uid, keeper->gid, &keeper->groups});
 }
 
 bool spare_fork(const struct keeper *keeper, struct spare *spare, int number) {

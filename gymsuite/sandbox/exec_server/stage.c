@@ -17,13 +17,11 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "mounts.h"
+#include "upper.h"
 #include "users.h"
 
 enum {
-    CALL_OPEN_TREE = 428,
-    CALL_MOVE_MOUNT = 429,
-    TREE_CLONE = 1,
-    FROM_FD = 0x4,
     MAX_SHOWN = 512,
     MAX_EVENTS = 4,
     HIGH = 600, /* above all that may be shown */
@@ -46,6 +44,7 @@ struct scene {
     unsigned first, count;
     struct piece pieces[MAX_SHOWN];
     struct event events[MAX_EVENTS];
+    const char *upper_bytes, *upper_inodes;   /* of what it writes, unless that is on a disk */
     const char *shared_bytes, *shared_inodes; /* of its /dev/shm */
     int piece_count, event_count;
     char **run;
@@ -109,6 +108,13 @@ static void show_shared_memory(const struct scene *scene, const struct actor *ac
     if (mount("tmpfs", STAGE "/shm", "tmpfs", MS_NOSUID | MS_NODEV, options)) give_up("cannot mount on", STAGE "/shm");
 }
 
+static void show_upper(const struct scene *scene, const struct actor *actor) {
+    if (!scene->upper_bytes) return;
+    if (mkdir(UPPER, 0755)) give_up("cannot make", UPPER);
+    if (!upper_mount(UPPER, scene->upper_bytes, scene->upper_inodes, actor->uid, actor->gid))
+        give_up("cannot mount on", UPPER);
+}
+
 static void set_stage(struct scene *scene, struct spaces spaces) {
     if (chdir(STAGE)) give_up("cannot enter", STAGE);
     copy_pieces(scene, true);
@@ -166,6 +172,11 @@ static void add_users(struct scene *scene, struct message *message) {
     scene->count = (unsigned)strtoul(argument(message), NULL, 10);
 }
 
+static void add_upper(struct scene *scene, struct message *message) {
+    scene->upper_bytes = argument(message);
+    scene->upper_inodes = argument(message);
+}
+
 static void add_shared_memory(struct scene *scene, struct message *message) {
     scene->shared_bytes = argument(message);
     scene->shared_inodes = argument(message);
@@ -187,6 +198,7 @@ static void read_scene(struct scene *scene, struct message *message) {
         else if (!strcmp(word, "event")) add_event(scene, message);
         else if (!strcmp(word, "limit")) limit(message);
         else if (!strcmp(word, "users")) add_users(scene, message);
+        else if (!strcmp(word, "upper")) add_upper(scene, message);
         else if (!strcmp(word, "shm")) add_shared_memory(scene, message);
         else if (!strcmp(word, "run")) scene->run = message->words + message->at;
         else misuse(word);
@@ -218,6 +230,7 @@ _Noreturn void stage_act(struct actor actor) {
     int users = scene.users ? users_make(actor.uid, actor.gid, scene.first, scene.count) : -1;
     if (scene.users && (users < 0 || (users = fcntl(users, F_DUPFD_CLOEXEC, HIGH)) < 0)) give_up("cannot have", "more users");
     set_stage(&scene, actor.spaces);
+    show_upper(&scene, &actor);
     show_shared_memory(&scene, &actor);
     leave_some(RLIMIT_SIGPENDING, 16);
     leave_some(RLIMIT_MSGQUEUE, 4);
