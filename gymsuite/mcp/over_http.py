@@ -155,9 +155,10 @@ class Sessions:
 
         With one that was never opened no episode ends: it waits for another.
         """
-        server = server_of(sitting, self._desk.offer.environment.toolbox.schemas, __version__)
         lingering = asyncio.create_task(_linger(sitting, transport))
+        tools = self._desk.offer.environment.toolbox.schemas
         try:
+            server = await server_of(sitting, tools, __version__)
             async with transport.connect() as streams:
                 connected.set()
                 scope = transport.idle_scope

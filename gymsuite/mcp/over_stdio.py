@@ -18,7 +18,7 @@ _READ_BYTES = 64 << 10
 async def play_stdio(desk: Desk) -> None:
     """Play one episode; it ends, and is scored, when the client closes our stdin."""
     sitting = desk.begin()
-    server = server_of(sitting, desk.offer.environment.toolbox.schemas, __version__)
+    server = await server_of(sitting, desk.offer.environment.toolbox.schemas, __version__)
     async with _standard_streams() as (read, write), open_lines(read, write) as streams:
         await server.run(*streams, server.create_initialization_options())
     sitting.visitor.leave("session_closed")

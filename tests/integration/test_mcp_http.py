@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -99,11 +99,12 @@ def serve(
     token: str = "",
     max_episodes: int = 64,
     idle_seconds: float = 60,
+    environment: Environment = ENVIRONMENT,
 ) -> list[Rollout]:
-    """Serve the environment for as long as it is played; return the records."""
+    """Serve an environment for as long as it is played; return the records."""
 
     async def run() -> list[Rollout]:
-        offer = Offer(ENVIRONMENT, places(TASKS), no_sandbox, 0, max_episodes, idle_seconds)
+        offer = Offer(environment, places(TASKS), no_sandbox, 0, max_episodes, idle_seconds)
         async with asyncio.timeout(60), httpx.AsyncClient(timeout=30) as http:
             server = Server("", "", http)
             async with (
@@ -137,7 +138,7 @@ def said(result: CallToolResult) -> str:
 def test_each_session_is_an_episode_of_its_own() -> None:
     async def play(server: Server) -> None:
         async with session_at(server.url) as one, session_at(server.url) as two:
-            assert len((await one.list_tools()).tools) == 2
+            assert len((await one.list_tools()).tools) == 3
             assert said(await one.call_tool("submit", {"answer": "yes"})) == "submitted"
             await two.call_tool("submit", {"answer": "no"})
 
@@ -162,13 +163,43 @@ def test_a_client_of_the_newest_protocol_falls_back_to_a_session() -> None:
     async def play(server: Server) -> None:
         async with Client(server.url) as client:
             assert said(await client.call_tool("think", {"thought": "x"})) == "thought about x"
-            (message,) = (await client.get_prompt("task")).messages
-            assert isinstance(message.content, TextContent)
-            assert message.content.text == "Say yes, 0."
         (shown,) = (await server.ask("GET"))["episodes"]
         assert shown["calls"] == 1
 
     serve(play)
+
+
+def test_a_plain_client_is_told_its_task_in_every_way_that_clients_show() -> None:
+    async def play(server: Server) -> None:
+        for number in range(2):
+            async with Client(server.url) as client:
+                told = f"Say yes, {number}."
+                assert (client.instructions or "").endswith(f"\n\n{told}")
+                assert (await client.list_tools()).tools[0].name == "describe_task"
+                assert said(await client.call_tool("describe_task")) == told
+                (message,) = (await client.get_prompt("task")).messages
+                assert isinstance(message.content, TextContent)
+                assert message.content.text == told
+        shown = (await server.ask("GET"))["episodes"]
+        assert [episode["calls"] for episode in shown] == [0, 0]
+
+    serve(play)
+
+
+def test_an_environment_keeps_a_tool_of_its_own_that_describes_the_task() -> None:
+    async def describe_task(context: Context) -> str:
+        """Describe it otherwise."""
+        return "otherwise"
+
+    own = replace(ENVIRONMENT, tools=(describe_task, submit))
+
+    async def play(server: Server) -> None:
+        async with session_at(server.url) as session:
+            names = [tool.name for tool in (await session.list_tools()).tools]
+            assert names == ["describe_task", "submit"]
+            assert said(await session.call_tool("describe_task")) == "otherwise"
+
+    serve(play, environment=own)
 
 
 def test_reset_and_reward_are_asked_for_on_a_channel_of_their_own() -> None:
@@ -365,7 +396,7 @@ def test_beyond_loopback_a_token_is_needed() -> None:
     async def play(server: Server) -> None:
         assert (await server.initialize()).status_code == 401
         async with session_at(server.url, "sesame") as session:
-            assert len((await session.list_tools()).tools) == 2
+            assert len((await session.list_tools()).tools) == 3
 
     serve(play, token="sesame")  # noqa: S106 - of this test
 

@@ -66,8 +66,9 @@ def test_a_client_that_starts_its_server_plays_an_episode(tmp_path: Path) -> Non
     async def play() -> None:
         async with over_stdio(tmp_path, "--task", "t3") as session:
             tools = (await session.list_tools()).tools
-            assert [tool.name for tool in tools] == ["think", "submit"]
-            assert tools[0].input_schema["required"] == ["thought"]
+            assert [tool.name for tool in tools] == ["describe_task", "think", "submit"]
+            assert tools[1].input_schema["required"] == ["thought"]
+            assert said(await session.call_tool("describe_task")) == "Say yes, 3."
             assert said(await session.call_tool("think", {"thought": "x"})) == "thought about x"
             done = await session.call_tool("submit", {"answer": "yes"})
             assert (said(done), done.is_error) == ("submitted", False)
@@ -80,6 +81,17 @@ def test_a_client_that_starts_its_server_plays_an_episode(tmp_path: Path) -> Non
     assert record.task == "t3"
     assert record.score is not None
     assert record.score.passed
+
+
+def test_a_client_is_told_its_task_when_it_connects(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with over_stdio(tmp_path, "--task", "t4") as session:
+            assert (session.instructions or "").endswith("\n\nSay yes, 4.")
+            (message,) = (await session.get_prompt("task")).messages
+            assert isinstance(message.content, TextContent)
+            assert message.content.text == "Say yes, 4."
+
+    run(play)
 
 
 def test_leaving_ends_and_scores_the_episode_for_its_owner_alone(tmp_path: Path) -> None:
