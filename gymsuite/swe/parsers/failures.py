@@ -29,10 +29,8 @@ _OPENLAYERS = (
     shape("{start}case {name}: mismatch", loose=True),
 )
 _CHART = shape("Chrome{space}{version}{blank}({short}){blank}{name}FAILED{end}")
-_ANY_BROWSER = re.compile(
-    r"(?:PhantomJS|Headless ?Chrome|Chrome(?: Headless)?|Firefox) [\d.]+ \([^)]*\) "
-    r"(?P<name>.+)FAILED$"
-)
+_BROWSERS = ("Chrome", "Headless", "PhantomJS", "Firefox")
+_FAILED_WORD = "FAILED"
 _ESLINT_START = shape("  {number})", loose=True)
 
 
@@ -108,10 +106,26 @@ def _first_space(log: str, start: int, line: int, error: int) -> int:
 
 
 def _in_any_browser(log: str) -> Iterator[Result]:
+    """Read `Browser 1.2 (System) name FAILED`, whatever stands before the browser."""
     for line in lines(log):
         text = line.rstrip()
-        if text.endswith("FAILED") and (match := _ANY_BROWSER.search(text)):
-            yield Result(match["name"], Status.FAILED)
+        head, failed, rest = text.rpartition(_FAILED_WORD)
+        opened = head.find(" (") if failed and not rest else -1
+        while opened >= 0:
+            closed = head.find(") ", opened)
+            if _ends_with_browser(head[:opened]) and 0 < closed < len(head) - 2:
+                yield Result(head[closed + 2 :], Status.FAILED)
+                break
+            opened = head.find(" (", opened + 1)
+
+
+def _ends_with_browser(text: str) -> bool:
+    words = text.rsplit(" ", 2)
+    return len(words) > 1 and words[-2].endswith(_BROWSERS) and _is_version(words[-1])
+
+
+def _is_version(word: str) -> bool:
+    return bool(word) and not word.strip("0123456789.")
 
 
 def _near_failures(log: str) -> str:

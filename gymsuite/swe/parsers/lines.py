@@ -10,6 +10,7 @@ from gymsuite.swe.parsers.scanning import (
     Scan,
     ahead,
     before_parenthesis,
+    before_time,
     behind,
     words_ahead,
 )
@@ -21,12 +22,6 @@ Tidy = Callable[[str, str], str]
 
 def _as_it_is(text: str, _mark: str) -> str:
     return text
-
-
-def without(ending: str) -> Tidy:
-    """Drop an ending, a pattern, unless nothing would be left."""
-    pattern = re.compile(rf"(?<=.)(?:{ending})$")
-    return lambda text, _: pattern.sub("", text, count=1)
 
 
 class Format(NamedTuple):
@@ -78,12 +73,25 @@ _MOST_SPACES = 200
 _TIMES = "\N{MULTIPLICATION SIGN}"
 PASS_FAIL = {"PASS": Status.PASSED, "FAIL": Status.FAILED}
 
-_MILLISECONDS = r"\s\(\d+\s*m?s\)"
+
+def _untimed(text: str) -> str:
+    """A name without its ` (12 ms)`, unless nothing would be left."""
+    return before_time(text, lambda number: number.rstrip().isdecimal()) or text
+
+
+def _vitest_name(text: str, _mark: str) -> str:
+    """A name without its ` 12ms`, ` 12` or ` [skipped]`, unless nothing would be left."""
+    name = text.removesuffix("[skipped]")
+    if name == text:
+        timed = name.removesuffix("s").removesuffix("m").rstrip()
+        name = timed.rstrip("".join(filter(str.isdecimal, timed)))
+        name = text if name == timed else name
+    return name[:-1] if name != text and name[:-1] and name[-1].isspace() else text
 
 
 def _redis_name(text: str, mark: str) -> str:
     """A name less its time; that of a failure less the file, ` in tests/a.tcl`, too."""
-    name = without(_MILLISECONDS)(text, mark)
+    name = _untimed(text)
     words = name.rsplit(None, 2)
     if mark != "[err]" or words[-2:-1] != ["in"] or name[-1].isspace():
         return name
@@ -203,7 +211,7 @@ def read_tap(log: str, context: Context) -> Iterator[Result]:
 JEST = Format(
     ahead("✓✕○"),
     {"✓": Status.PASSED, "✕": Status.FAILED, "○": Status.SKIPPED},
-    lambda text, mark: without(_MILLISECONDS)(text, mark).strip(),
+    lambda text, _: _untimed(text).strip(),
     wider=re.compile(rf"^(?P<mark>[√{_TIMES}✎])\s(?P<name>.+)$"),
     more={"√": Status.PASSED, _TIMES: Status.FAILED, "✎": Status.SKIPPED},
 )
@@ -218,7 +226,7 @@ JEST_JSON = Format(
 VITEST = Format(
     ahead(f"✓{_TIMES}↓"),
     {"✓": Status.PASSED, _TIMES: Status.FAILED, "↓": Status.SKIPPED},
-    without(r"\s(?:\d+\s*m?s?|\[skipped\])"),
+    _vitest_name,
     wider=re.compile(r"^(?P<mark>√)\s(?P<name>.+ > .+)$"),
     more={"√": Status.PASSED},
 )

@@ -10,16 +10,34 @@ from gymsuite.swe.parsers.text import uncoloured
 
 _TAG = re.compile(r"<(?P<name>\w+)>")
 _CLOSING = re.compile(r"</(?P<name>\w+)>")
-_FAILURE = re.compile(r"^[^\S\n]*\d+\)(?P<name>.{0,1000}?):", re.MULTILINE | re.DOTALL)
+_LONGEST_TITLES = 1000
 
 
 def read_p5(log: str, _: Context) -> Iterator[Result]:
     """Read `1) suite` with deeper and deeper titles below it, up to a colon."""
-    for match in _FAILURE.finditer(_without_markup(_without_json(uncoloured(log)))):
-        titles = match["name"].split("\n")
+    for text in _numbered(_without_markup(_without_json(uncoloured(log)))):
+        titles = text.split("\n")
         depths = [0, *(len(title) - len(title.lstrip()) for title in titles)]
         if all(one < two for one, two in pairwise(depths)):
             yield Result(":".join(title.strip() for title in titles), Status.FAILED)
+
+
+def _numbered(log: str) -> Iterator[str]:
+    """What stands between a number at the beginning of a line, `1)`, and the next colon."""
+    at = 0
+    while at >= 0:
+        number, closed, _ = log[at : _line_end(log, at)].partition(")")
+        start = at + len(number) + 1
+        end = log.find(":", start, start + _LONGEST_TITLES + 1)
+        if closed and number.strip().isdecimal() and number[-1].isdecimal() and end >= 0:
+            yield log[start:end]
+            at = end
+        at = log.find("\n", at) + 1 or -1
+
+
+def _line_end(log: str, at: int) -> int:
+    end = log.find("\n", at)
+    return len(log) if end < 0 else end
 
 
 def _without_json(log: str) -> str:

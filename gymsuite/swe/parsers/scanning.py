@@ -52,3 +52,14 @@ def before_parenthesis(text: str, *, least: int = 1) -> str:
         return ""
     at = text.rfind(" (", 0, len(text) - 2)
     return text[:at] if at >= least else ""
+
+
+def before_time(text: str, is_number: Callable[[str], bool]) -> str:
+    """What stands before the ` (12 ms)` that ends a text; "" if none does, or nothing before it.
+
+    `is_number` is asked about what stands before the unit.
+    """
+    at = text.rfind("(")
+    if at < 1 or not text[at - 1].isspace() or not text.endswith("s)"):
+        return ""
+    return text[: at - 1] if is_number(text[at + 1 : -2].removesuffix("m")) else ""

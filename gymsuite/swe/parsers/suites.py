@@ -1,16 +1,14 @@
 """JavaScript runners of which SWE-bench counts whole files: `PASS path (1.2 s)`."""
 
-import re
 from collections.abc import Iterator
 
 from gymsuite.swe.parsers.results import Context, Result, Status, lines
+from gymsuite.swe.parsers.scanning import before_time
 from gymsuite.swe.parsers.text import plain
 
 _WORDS = {"PASS": Status.PASSED, "FAIL": Status.FAILED}
 _UNITS = (("ms)", False), ("s)", True), ("s)", False))
 """What ends a time, and whether a space stands before it, in the order in which upstream looks."""
-
-_TIME_AT_END = re.compile(r"\s\([\d.]+\s?m?s\)$")
 
 
 def read_files_upstream(log: str, _: Context) -> Iterator[Result]:
@@ -39,6 +37,10 @@ def _is_number(text: str) -> bool:
     return bool(text) and all(each == "." or each.isdecimal() for each in text)
 
 
+def _is_spaced_number(text: str) -> bool:
+    return _is_number(text[:-1] if text[-1:].isspace() else text)
+
+
 def read_files(log: str, context: Context) -> Iterator[Result]:
     """Read the same of a log with colours, and less the spaces around a name."""
     for name, status, _ in read_files_upstream(plain(log), context):
@@ -53,4 +55,5 @@ def read_grommet_upstream(log: str, _: Context) -> Iterator[Result]:
             if line.startswith(word) and (line == word or line[4].isspace()):
                 name = next(rows, None) if line == word else line[5:]
                 if name is not None:
-                    yield Result(_TIME_AT_END.sub("", name.strip()), _WORDS[word])
+                    text = name.strip()
+                    yield Result(before_time(text, _is_spaced_number) or text, _WORDS[word])
