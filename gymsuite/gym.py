@@ -3,10 +3,11 @@
 Importing it registers every id, so that `gymnasium.make("gymsuite.gym:coding/pybugs-v1")` works.
 """
 
+import operator
 import random
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, SupportsIndex
 
 import gymnasium
 from gymnasium.utils.env_checker import check_env
@@ -20,6 +21,7 @@ from gymsuite.sampling import sample_action
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.suite import default_cache
 from gymsuite.types import Action, Message, Observation, Task, ToolSchema
+from gymsuite.worlds.procedural import find_task
 
 
 class ActionSpace(gymnasium.Space[Action]):
@@ -153,15 +155,12 @@ class GymEnv(gymnasium.Env[Observation, Action]):
             raise UsageError(f"no option {min(unknown)!r} for reset; there is 'task'")
         tasks = self._environment.tasks
         wanted = options.get("task", int(self.np_random.integers(len(tasks))))
-        if isinstance(wanted, int) and 0 <= wanted < len(tasks):
-            return tasks[wanted]
-        for task in tasks:
-            if task.id == wanted:
-                return task
-        raise UsageError(
-            f"{self._environment.id} has no task {wanted!r}; give an id such as "
-            f"{tasks[0].id!r} or an index below {len(tasks)}"
-        )
+        if not isinstance(wanted, SupportsIndex):
+            return find_task(self._environment, wanted)
+        number = operator.index(wanted)
+        if not 0 <= number < len(tasks):
+            raise UsageError(f"{self._environment.id} has no task {number}: it has {len(tasks)}")
+        return tasks[number]
 
     async def _begin(self, task: Task, seed: int) -> tuple[Observation, dict[str, Any]]:
         await self._end_episode()

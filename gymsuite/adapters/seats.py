@@ -35,7 +35,6 @@ class Host:
         self.environment = environment
         self._open_sandbox = open_sandbox
         self._provider = provider
-        self._tasks = {task.id: task for task in environment.tasks}
         self._episodes: set[Episode] = set()
         self._endings: set[Future[None]] = set()
         self._portal: Portal | None = None
@@ -47,16 +46,6 @@ class Host:
         if self._portal is None:
             self._portal = Portal()
         return self._portal
-
-    def task(self, name: object) -> Task:
-        """Find a task by its id. Raises `UsageError`."""
-        task = self._tasks.get(name) if isinstance(name, str) else None
-        if task is None:
-            some = next(iter(self._tasks))
-            raise UsageError(
-                f"{self.environment.id} has no task {name!r}; give an id such as {some!r}"
-            )
-        return task
 
     def open(self) -> Episode:
         """A new episode, which ends with the host at the latest."""

@@ -18,6 +18,7 @@ from gymsuite.registry import Registry
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.suite import default_cache
 from gymsuite.types import Task
+from gymsuite.worlds.procedural import find_task, places
 
 __all__ = ["environment_class", "rows"]
 
@@ -33,9 +34,10 @@ def rows(
     `UsageError` for a split that has no task.
     """
     environment = _loaded(environment)
-    tasks = [task for task in environment.tasks if task.split == split]
+    known = places(environment.tasks)
+    tasks = [environment.tasks[place.position] for place in known if place.split == split]
     if not tasks:
-        there = ", ".join(sorted({task.split for task in environment.tasks}))
+        there = ", ".join(sorted({place.split for place in known}))
         raise UsageError(f"{environment.id} has no split {split!r}; there is: {there}")
     system = environment.system_prompt
     head = [{"role": "system", "content": system}] if system else []
@@ -99,8 +101,9 @@ def _methods(environment: Environment, host: Host) -> dict[str, Any]:
         weakref.finalize(self, self._seat.leave).atexit = False  # the class ends them all then
 
     def reset(self: Any, **row: Any) -> str | None:  # noqa: ANN401 - TRL passes all columns
-        self._seat.begin(*_task_and_seed(host, row))
-        return None if _says_something(row.get("prompt")) else opening(row["task_id"])
+        task, seed = _task_and_seed(environment, row)
+        self._seat.begin(task, seed)
+        return None if _says_something(row.get("prompt")) else opening(task)
 
     def get_reward(self: Any) -> float | None:  # noqa: ANN401 - an instance, as above
         return self._seat.reward()  # type: ignore[no-any-return]  # a Seat's
@@ -108,8 +111,8 @@ def _methods(environment: Environment, host: Host) -> dict[str, Any]:
     def call(self: Any, name: str, arguments: Mapping[str, Any]) -> str:  # noqa: ANN401 - as above
         return self._seat.call(name, arguments)  # type: ignore[no-any-return]  # a Seat's
 
-    def opening(task_id: str) -> str:
-        texts = environment.system_prompt, host.task(task_id).prompt
+    def opening(task: Task) -> str:
+        texts = environment.system_prompt, task.prompt
         return "\n\n".join(text for text in texts if text)
 
     body: dict[str, Any] = {
@@ -129,7 +132,7 @@ def _methods(environment: Environment, host: Host) -> dict[str, Any]:
     return body
 
 
-def _task_and_seed(host: Host, row: Mapping[str, Any]) -> tuple[Task, int]:
+def _task_and_seed(environment: Environment, row: Mapping[str, Any]) -> tuple[Task, int]:
     for column in ("task_id", "seed"):
         if row.get(column) is None:
             raise UsageError(
@@ -138,7 +141,7 @@ def _task_and_seed(host: Host, row: Mapping[str, Any]) -> tuple[Task, int]:
     seed = row["seed"]
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise UsageError(f"a seed is an integer, not {seed!r}")
-    return host.task(row["task_id"]), seed
+    return find_task(environment, row["task_id"]), seed
 
 
 def _says_something(prompt: Any) -> bool:  # noqa: ANN401 - a text or a list of messages

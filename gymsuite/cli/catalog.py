@@ -23,6 +23,7 @@ from gymsuite.cli.options import (
 from gymsuite.cli.plain import plain
 from gymsuite.environment import Environment
 from gymsuite.types import Task, ToolSchema
+from gymsuite.worlds.procedural import OnDemand, places
 
 _PROMPT_CHARACTERS = 1500
 
@@ -67,8 +68,8 @@ def _describe(environment: Environment) -> Mapping[str, Any]:
         "id": environment.id,
         "description": environment.description,
         "tasks": len(environment.tasks),
-        "splits": dict(Counter(task.split for task in environment.tasks)),
-        "levels": dict(sorted(Counter(task.level for task in environment.tasks).items())),
+        "splits": _splits(environment),
+        "levels": _levels(environment),
         "tools": [tool.model_dump(mode="json") for tool in environment.toolbox.schemas],
         "limits": environment.limits.model_dump(mode="json"),
         "sandbox": sandbox.model_dump(mode="json") if sandbox else None,
@@ -105,11 +106,21 @@ def _present(environment: Environment) -> Group:
 
 def _count(environment: Environment) -> str:
     parts = [f"{len(environment.tasks)}"]
-    splits = Counter(task.split for task in environment.tasks)
-    parts.append(", ".join(f"{count} {split}" for split, count in splits.items()))
-    levels = sorted(Counter(task.level for task in environment.tasks).items())
-    parts.append(", ".join(f"{count} of level {level}" for level, count in levels))
+    parts.append(", ".join(f"{n} {split}" for split, n in _splits(environment).items()))
+    levels = _levels(environment).items()
+    parts.append(", ".join(f"{n} of level {level}" for level, n in levels) or "made on demand")
     return "; ".join(parts)
+
+
+def _splits(environment: Environment) -> Mapping[str, int]:
+    return Counter(place.split for place in places(environment.tasks))
+
+
+def _levels(environment: Environment) -> Mapping[int, int]:
+    """How many tasks have each level; empty where they would have to be made to know it."""
+    if isinstance(environment.tasks, OnDemand):
+        return {}
+    return dict(sorted(Counter(task.level for task in environment.tasks).items()))
 
 
 def _sandbox(environment: Environment) -> str:

@@ -17,6 +17,7 @@ from gymsuite.cli.options import (
 from gymsuite.cli.progress import open_screen
 from gymsuite.cli.tables import print_reports
 from gymsuite.runs.evaluate import Request, evaluate
+from gymsuite.runs.plan import Choice
 from gymsuite.runs.sandboxes import SandboxSource
 
 _AGENTS = ("oracle", "noop")
@@ -48,7 +49,7 @@ def demo(
             environments=(environment,),
             agent=agent,
             out=default_out(f"demo-{agent}", (environment,)),
-            count=tasks,
+            choice=Choice(tasks),
             concurrency=default_concurrency(),
         )
         with open_screen(as_json=False, label=agent) as screen:

@@ -27,6 +27,7 @@ from gymsuite.cli.outcome import play_and_present
 from gymsuite.errors import UsageError
 from gymsuite.models.catalog import MODELS
 from gymsuite.runs.evaluate import Request
+from gymsuite.runs.plan import Choice
 from gymsuite.runs.recordings import open_recordings
 from gymsuite.runs.sandboxes import SandboxSource
 
@@ -48,6 +49,10 @@ def evaluate(
         typer.Option(
             "--tasks", "-n", min=1, metavar="N", help="So many tasks: a fixed sample, not all."
         ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--task", metavar="ID", help="Only this task; may be repeated."),
     ] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", "-k", min=1, metavar="K", help="Play each task K times.")
@@ -175,8 +180,7 @@ def evaluate(
             body=_body(body),
             recorded=open_recordings(replay) if replay else None,
         ),
-        count=tasks,
-        split=split,
+        choice=Choice(tasks, split, tuple(dict.fromkeys(names or ()))),
         repeats=repeats,
         seed=seed,
         attempts=attempts,

@@ -26,11 +26,10 @@ from gymsuite.cli.plain import plain
 from gymsuite.cli.typing_in import Typed
 from gymsuite.environment import Environment
 from gymsuite.episode import Episode
-from gymsuite.errors import UsageError
 from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.types import Message, Task, ToolCall, ToolSchema
-from gymsuite.worlds.procedural import places
+from gymsuite.worlds.procedural import find_task
 
 _BLOCK = '"""'
 _HELP = (
@@ -55,7 +54,7 @@ def play(
     """Play a task yourself, with the tools that an agent has."""
     opened = with_options(open_registry(registry), settings)
     loaded = opened.load(environment)
-    chosen = _find(loaded, task)
+    chosen = loaded.tasks[0] if task is None else find_task(loaded, task)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     console = Console(highlight=False)
 
@@ -69,17 +68,6 @@ def play(
     except Interrupted:
         console.print()  # the prompt's line is not a place for the shell's
         raise
-
-
-def _find(environment: Environment, wanted: str | None) -> Task:
-    if wanted is None:
-        return environment.tasks[0]
-    positions = {place.id: place.position for place in places(environment.tasks)}
-    if wanted not in positions:
-        near = difflib.get_close_matches(wanted, positions, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"{environment.id} has no task {wanted!r}{hint}")
-    return environment.tasks[positions[wanted]]
 
 
 async def _play(

@@ -25,7 +25,7 @@ _MANIFEST = "run.json"
 _TIMINGS = "timings.json"
 _REPORT = "report.json"
 _LOCK = "lock"
-_IDENTITY = ("agent", "tasks", "split", "repeats", "seed")
+_IDENTITY = ("agent", "tasks", "split", "names", "repeats", "seed")
 _WHERE_SERVED = ("base_url", "timeout_seconds", "max_retries")
 
 
@@ -47,6 +47,7 @@ class Manifest(Model):
     environments: Mapping[str, EnvironmentRecord]
     tasks: int | None = None
     split: str | None = None
+    names: tuple[str, ...] = ()
     repeats: int
     seed: int
     machine: Mapping[str, str | int] = {}

@@ -12,7 +12,7 @@ from gymsuite.agents import AgentOptions, AgentSource, open_agent
 from gymsuite.registry import Registry
 from gymsuite.runs.directory import EnvironmentRecord, Manifest
 from gymsuite.runs.machine import describe_machine
-from gymsuite.runs.plan import Plan, make_plan
+from gymsuite.runs.plan import EVERYTHING, Choice, Plan, make_plan
 from gymsuite.runs.report import RunReport, make_report
 from gymsuite.runs.run import Run, open_run
 from gymsuite.runs.runner import Attempt, Hopeless, Job, Runner
@@ -27,8 +27,7 @@ class Request:
     agent: str
     out: Path
     options: AgentOptions = field(default_factory=AgentOptions)
-    count: int | None = None
-    split: str | None = None
+    choice: Choice = EVERYTHING
     repeats: int = 1
     seed: int = 0
     attempts: int = 3
@@ -71,13 +70,7 @@ async def evaluate(
     can be no sandboxes, and `StoreError` if the run directory cannot be written.
     """
     environments = [registry.load(name) for name in request.environments]
-    plan = make_plan(
-        environments,
-        count=request.count,
-        repeats=request.repeats,
-        seed=request.seed,
-        split=request.split,
-    )
+    plan = make_plan(environments, request.choice, repeats=request.repeats, seed=request.seed)
     images = sorted({name for e in environments for name in images_of(e, plan.tasks[e.id])})
     async with AsyncExitStack() as stack:
         source = await stack.enter_async_context(open_agent(request.agent, request.options))
@@ -123,8 +116,9 @@ def _manifest(request: Request, plan: Plan, source: AgentSource) -> Manifest:
             )
             for environment in plan.environments
         },
-        tasks=request.count,
-        split=request.split,
+        tasks=request.choice.count,
+        split=request.choice.split,
+        names=request.choice.names,
         repeats=request.repeats,
         seed=request.seed,
         machine=describe_machine(),

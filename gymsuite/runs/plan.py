@@ -9,7 +9,7 @@ from gymsuite.errors import UsageError
 from gymsuite.rollout import task_digest
 from gymsuite.runs.log import Key
 from gymsuite.types import Task
-from gymsuite.worlds.procedural import places
+from gymsuite.worlds.procedural import no_task, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +57,37 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Which tasks of each environment: `count` of them (None: all), of one split, by their ids.
+
+    It is the same for every seed and every run, a larger one contains a smaller one, and it is
+    spread over the environment rather than its beginning.
+    """
+
+    count: int | None = None
+    split: str | None = None
+    names: tuple[str, ...] = ()
+
+
+EVERYTHING = Choice()
+
+
 def make_plan(
     environments: Sequence[Environment],
+    choice: Choice = EVERYTHING,
     *,
-    count: int | None = None,
     repeats: int = 1,
     seed: int = 0,
-    split: str | None = None,
 ) -> Plan:
-    """Choose `count` tasks of each environment (None: all), of one split if it is named.
-
-    The choice is the same for every seed and every run, a larger one contains a smaller one, and
-    it is spread over the environment rather than its beginning. Raises `UsageError` if an
-    environment has no task to choose.
-    """
+    """Choose tasks; raises `UsageError` for a name of none, or an environment without any."""
     names = [environment.id for environment in environments]
     if twice := {name for name in names if names.count(name) > 1}:
         raise UsageError(f"environment {min(twice)!r} is named twice; to repeat its tasks: -k")
-    tasks = {e.id: _choose(e, count, split) for e in environments}
+    known = {place.id: None for e in environments for place in places(e.tasks)}
+    if unknown := [name for name in choice.names if name not in known]:
+        raise no_task(", ".join(names), unknown[0], known)
+    tasks = {e.id: _choose(e, choice) for e in environments}
     return Plan(
         environments=environments,
         tasks=tasks,
@@ -90,16 +103,20 @@ def rollout_seed(seed: int, environment: str, task: str, repeat: int) -> int:
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4]) >> 1
 
 
-def _choose(environment: Environment, count: int | None, split: str | None) -> Sequence[Task]:
+def _choose(environment: Environment, choice: Choice) -> Sequence[Task]:
     everything = places(environment.tasks)
-    there = [place for place in everything if split in {None, place.split}]
+    named = [place for place in everything if not choice.names or place.id in choice.names]
+    there = [place for place in named if choice.split in {None, place.split}]
+    if not named:
+        raise UsageError(f"{environment.id} has none of the tasks {', '.join(choice.names)}")
     if not there:
-        splits = sorted({place.split for place in everything})
+        splits = sorted({place.split for place in named})
         raise UsageError(
-            f"{environment.id} has no task in split {split!r}; its splits: {', '.join(splits)}"
+            f"{environment.id} has no task in split {choice.split!r}; its splits: "
+            f"{', '.join(splits)}"
         )
     by_hash = sorted(
         there, key=lambda place: hashlib.sha256(f"{environment.id}|{place.id}".encode()).digest()
     )
-    chosen = sorted(by_hash[:count])
+    chosen = sorted(by_hash[: choice.count])
     return [environment.tasks[place.position] for place in chosen]

@@ -20,6 +20,7 @@ from gymsuite.runs.sandboxes import Note, SandboxSource, images_of, open_sandbox
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.sandbox.turns import lane
 from gymsuite.types import Model, Rollout, Score, Task
+from gymsuite.worlds.procedural import places
 
 Outcome = Literal["agreed", "disagreed", "failed", "changed"]
 
@@ -113,15 +114,17 @@ def _scored(directory: RunDirectory, registry: Registry) -> Iterator[_Stored]:
     """The last attempts that have a score, with the tasks that they were made for."""
     last = {row.key: (offset, row) for offset, row in read_rows(directory.rollouts)}
     environments: dict[str, Environment] = {}
-    tasks: dict[str, dict[str, Task]] = {}
+    positions: dict[str, dict[str, int]] = {}
     for key, (offset, row) in last.items():
         if row.score is None:
             continue
         name = key.environment
         if name not in environments:
             environments[name] = registry.load(name)
-            tasks[name] = {task.id: task for task in environments[name].tasks}
-        task = tasks[name].get(key.task)
+            known = places(environments[name].tasks)
+            positions[name] = {place.id: place.position for place in known}
+        at = positions[name].get(key.task)
+        task = None if at is None else environments[name].tasks[at]
         same = task is not None and task_digest(task) == row.task_digest
         yield _Stored(environments[name], task if same else None, offset)
 

@@ -1,9 +1,11 @@
 """A sequence of tasks that are made when they are asked for."""
 
-from collections.abc import Callable, Iterator, Sequence
+import difflib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, overload, runtime_checkable
 
+from gymsuite.environment import Environment
 from gymsuite.errors import UsageError
 from gymsuite.types import Task
 
@@ -85,3 +87,18 @@ def places(tasks: Sequence[Task]) -> Sequence[Place]:
     if isinstance(tasks, OnDemand):
         return tasks.places
     return [Place(at, task.split, task.id) for at, task in enumerate(tasks)]
+
+
+def find_task(environment: Environment, wanted: object) -> Task:
+    """A task by its id, without making others. Raises `UsageError` with the nearest id."""
+    positions = {place.id: place.position for place in places(environment.tasks)}
+    if not isinstance(wanted, str) or wanted not in positions:
+        raise no_task(environment.id, wanted, positions)
+    return environment.tasks[positions[wanted]]
+
+
+def no_task(where: str, wanted: object, ids: Collection[str]) -> UsageError:
+    """The error for a task that is not there, with what would be right."""
+    near = difflib.get_close_matches(str(wanted), ids, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"an id is {next(iter(ids))!r}"
+    return UsageError(f"{where} has no task {wanted!r}; {hint}")

@@ -79,6 +79,7 @@ def test_version(tmp_path: Path) -> None:
         (["eval", "test/yes-v1", "-a", "openai", "--body", "[1]"], "--body"),
         (["eval", "test/yes-v1"], "--agent"),
         (["eval", "test/yes-v1", "-a", "noop", "-n", "0"], "-n"),
+        (["eval", "test/yes-v1", "-a", "noop", "--task", "t33"], "did you mean 't3'?"),
         (["verify", "nowhere"], "no run directory"),
         (["check"], "--all"),
         (["check", "test/yess-v1"], "did you mean"),

@@ -49,6 +49,16 @@ def test_the_oracle_solves_everything(tmp_path: Path) -> None:
     assert manifest["machine"]["cpus"] > 0
 
 
+def test_tasks_are_named_and_a_run_of_others_is_another_run(tmp_path: Path) -> None:
+    arguments = ["-a", "oracle", "--task", "t7", "--task", "t2", "--out", "r"]
+    assert _eval(tmp_path, *arguments).returncode == 0
+    assert sorted(key.task for key, _ in _rows(tmp_path / "r")) == ["t2", "t7"]
+    assert _eval(tmp_path, *arguments, "--resume").returncode == 0
+    other = _eval(tmp_path, "-a", "oracle", "--task", "t7", "--out", "r", "--resume")
+    assert other.returncode == 2
+    assert "names was" in other.stderr
+
+
 def test_json_is_one_object_and_nothing_else(tmp_path: Path) -> None:
     done = _eval(tmp_path, "test/also-v1", "-a", "noop", "-n", "3", "--out", "r", "--json")
     assert done.returncode == 0

@@ -13,7 +13,7 @@ from gymsuite.authoring.check import CheckRequest, Finding, Watcher
 from gymsuite.authoring.redteam.attack import attack
 from gymsuite.authoring.redteam.cheat import Cheat
 from gymsuite.authoring.redteam.corpus import CHEATS
-from gymsuite.runs.plan import make_plan
+from gymsuite.runs.plan import Choice, make_plan
 from gymsuite.runs.sandboxes import SandboxSource
 from gymsuite.suite import default_cache
 from gymsuite.tools import Toolbox, bash, submit
@@ -83,7 +83,7 @@ def test_what_is_scored_otherwise_than_nothing_is_found_out() -> None:
     require("local")
     registry = Registry.default()
     environment = registry.load("coding/warmup-v1")
-    (task,) = make_plan([environment], count=1).tasks[environment.id]
+    (task,) = make_plan([environment], Choice(1)).tasks[environment.id]
     cheat = Cheat("it pays", "in process", code=task.solution[0].arguments["code"])
     source = SandboxSource("local", registry.image_roots, default_cache())
     findings = asyncio.run(attack(environment, [cheat], CheckRequest(source), Watcher()))

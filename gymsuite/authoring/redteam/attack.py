@@ -11,7 +11,7 @@ from gymsuite.authoring.promises import KEPT, Verdict
 from gymsuite.authoring.redteam.cheat import Cheat
 from gymsuite.environment import Environment
 from gymsuite.rollout import AgentFactory, rollout
-from gymsuite.runs.plan import make_plan
+from gymsuite.runs.plan import Choice, make_plan
 from gymsuite.runs.runner import first_cause
 from gymsuite.runs.sandboxes import images_of, open_sandboxes
 from gymsuite.sandbox.protocol import OpenSandbox
@@ -40,7 +40,7 @@ async def attack(
     A cheat that the environment has no tool for is moot. One whose rollout broke is unknown.
     """
     count = request.count or 1
-    tasks = make_plan([environment], count=count).tasks[environment.id]
+    tasks = make_plan([environment], Choice(count)).tasks[environment.id]
     watcher.begin(len(cheats) + 1)
     findings: dict[str, Finding] = {}
     gate = asyncio.Semaphore(request.concurrency)
