@@ -7,7 +7,9 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -56,10 +58,15 @@ enum {
 #define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
 #define REFUSE(error) ANSWER(SECCOMP_RET_ERRNO | (error))
 #define DENY(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), REFUSE(EPERM)
-/* Deny a call only when its first argument has one of these bits; both architectures are little-endian. */
-#define DENY_FLAGS(call, flags)                                                                         \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOAD(args[0]),                                   \
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (flags), 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
+/* Refuse a call only when an argument has one of these bits; both architectures are little-endian. */
+#define REFUSE_FLAGS(call, argument, flags, error)                                                      \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOAD(args[argument]),                            \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (flags), 0, 1), REFUSE(error), ANSWER(SECCOMP_RET_ALLOW)
+#define DENY_FLAGS(call, flags) REFUSE_FLAGS(call, 0, flags, EPERM)
+/* As where a machine has none: what it set aside is in no limit of memory. */
+#define NO_HUGE_PAGES(call, argument, flag) REFUSE_FLAGS(call, argument, flag, ENOMEM)
+/* Does nothing, and says that all is well. */
+#define SKIP(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), REFUSE(0)
 /* Other families, as AF_VSOCK, reach past the network namespace, or into rarely used parts of the kernel. */
 #define PERSONALITIES                                                                                   \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_personality, 0, 5), LOAD(args[0]),                          \
@@ -71,6 +78,26 @@ enum {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 2, 0),                                            \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0), REFUSE(EAFNOSUPPORT),                    \
         ANSWER(SECCOMP_RET_ALLOW)
+
+static void install(struct sock_filter *rules, size_t count) {
+    struct sock_fprog program = {(unsigned short)count, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) die("cannot set no_new_privs");
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) die("cannot install the system call filter");
+}
+
+void filter_owners(void) {
+    struct sock_filter rules[] = {
+        LOAD(nr),
+#ifdef SYS_chown
+        SKIP(SYS_chown),
+        SKIP(SYS_lchown),
+#endif
+        SKIP(SYS_fchown),
+        SKIP(SYS_fchownat),
+        ANSWER(SECCOMP_RET_ALLOW),
+    };
+    install(rules, sizeof rules / sizeof *rules);
+}
 
 void filter_install(void) {
     struct sock_filter rules[] = {
@@ -146,9 +173,10 @@ void filter_install(void) {
         SOCKETS,
         DENY_FLAGS(SYS_unshare, NAMESPACES | TIME_NAMESPACE),
         DENY_FLAGS(SYS_clone, NAMESPACES),
+        NO_HUGE_PAGES(SYS_mmap, 3, MAP_HUGETLB),
+        NO_HUGE_PAGES(SYS_memfd_create, 1, MFD_HUGETLB),
+        NO_HUGE_PAGES(SYS_shmget, 2, SHM_HUGETLB),
         ANSWER(SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) die("cannot set no_new_privs");
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) die("cannot install the system call filter");
+    install(rules, sizeof rules / sizeof *rules);
 }

@@ -252,14 +252,15 @@ static void say_hello(struct channel *channel) {
 }
 
 /* Without the counters' descriptors, the usual places are looked into. */
-static struct limits given_limits(int argc, char **argv) {
+static void configure(struct server *server, int argc, char **argv) {
     int memory = -1, pids = -1;
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 < argc && !strcmp(argv[i], "--memory-events")) memory = atoi(argv[i + 1]);
         else if (i + 1 < argc && !strcmp(argv[i], "--pids-events")) pids = atoi(argv[i + 1]);
-        else die("serve PROCESSES [--memory-events FD] [--pids-events FD]");
+        else if (i + 1 < argc && !strcmp(argv[i], "--owners")) filter_owners();
+        else die("serve PROCESSES [--memory-events FD] [--pids-events FD] [--owners 1]");
     }
-    return limits_open(memory, pids);
+    server->limits = limits_open(memory, pids);
 }
 
 _Noreturn void serve(int argc, char **argv) {
@@ -271,7 +272,7 @@ _Noreturn void serve(int argc, char **argv) {
     raise_limits();
     umask(022);
     privileges_reduce();
-    server.limits = given_limits(argc, argv);
+    configure(&server, argc, argv);
     prctl(PR_SET_DUMPABLE, 0);
     filter_install();
     say_hello(&server.channel);

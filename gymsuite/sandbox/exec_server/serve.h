@@ -3,7 +3,8 @@
 #define GYMSUITE_SERVE_H
 
 /* Arguments: how many processes a command may have, 0 for any number, and perhaps descriptors of the sandbox's
-   cgroup: --memory-events FD for memory.events or memory.oom_control, --pids-events FD for pids.events. */
+   cgroup: --memory-events FD for memory.events or memory.oom_control, --pids-events FD for pids.events. With
+   --owners 1 all files have one owner, whatever a command says. */
 _Noreturn void serve(int argc, char **argv);
 
 #endif

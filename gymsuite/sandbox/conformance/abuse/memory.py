@@ -88,6 +88,22 @@ for _ in range(2000):
     libc.semget(0, 32000, 0o1600)
     libc.semget(0, 250, 0o1600)
 """
+# Without a reservation, so that it is granted also where the machine has set none aside.
+_HUGE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+if libc.mmap(None, ctypes.c_size_t(4 << 20), 3, 0x44022, -1, None) != ctypes.c_void_p(-1).value:
+    print("BROKEN mmap")
+for flags in (0x4, 0x4 | 21 << 26):
+    try:
+        os.memfd_create("held", flags)
+        print("BROKEN memfd")
+    except OSError as error:
+        print(error)
+if libc.shmget(0, ctypes.c_size_t(4 << 20), 0o1600 | 0o4000) != -1:
+    print("BROKEN shmget")
+"""
 _NEGATIVE = """
 import os
 for number in range(50_000):
@@ -164,6 +180,12 @@ ATTACKS = (
         "gone with their process, or a few MiB",
         inside(_held_by_nobody),
         _NEEDS,
+    ),
+    Attack(
+        KIND,
+        "takes it as huge pages, which no limit of memory counts",
+        "each refused",
+        python(_HUGE),
     ),
     Attack(
         KIND,
