@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox.accounts import ROOT, Account
 
 SERVER = "/dev/.exec"
 _OLDEST = (0, 11)
 USERS_DESCRIPTOR = 12
-_ONE_USER = ("--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "ALL")
 # For the exec server, which becomes the user of a command, and gives all of them up for it.
 _SEVERAL_USERS = (
     *("--userns", str(USERS_DESCRIPTOR), "--cap-drop", "ALL", "--cap-add", "CAP_SETUID"),
@@ -83,11 +83,13 @@ class Masks:
 class Wish:
     """What else a sandbox is to be. `serve` are the arguments of its exec server.
 
-    With `users` its user namespace is there already, and has more users than root.
+    `account` is whom it runs as, and the only one; but with `users` its user namespace is there
+    already, and has more users than root.
     """
 
     network: bool
     serve: Sequence[str]
+    account: Account = ROOT
     users: bool = False
 
 
@@ -125,7 +127,7 @@ def _version(program: str) -> tuple[int, ...]:
 def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[str]:
     """Bubblewrap's arguments. In a `flat` sandbox the kernel refuses further user namespaces."""
     return [
-        *(_SEVERAL_USERS if wish.users else _ONE_USER),
+        *(_SEVERAL_USERS if wish.users else _one_user(wish.account)),
         *(("--disable-userns",) if flat and not wish.users else ()),
         *("--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
         *(() if wish.network else ("--unshare-net",)),
@@ -140,6 +142,11 @@ def arguments(mounts: Mounts, wish: Wish, *, flat: bool, masks: Masks) -> list[s
         *("--remount-ro", "/dev"),
         *("--", SERVER, "serve", *wish.serve),
     ]
+
+
+def _one_user(account: Account) -> Iterable[str]:
+    numbers = ("--uid", str(account.uid), "--gid", str(account.gid))
+    return ("--unshare-user", *numbers, "--cap-drop", "ALL")
 
 
 def _root(mounts: Mounts) -> Iterable[str]:

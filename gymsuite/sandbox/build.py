@@ -15,6 +15,7 @@ from textwrap import shorten
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox import instructions
+from gymsuite.sandbox.accounts import account
 from gymsuite.sandbox.base import ARCHITECTURE, Base, digest_of
 from gymsuite.sandbox.copying import content_digest, copy, make_directory, placements
 from gymsuite.sandbox.image import Image
@@ -132,8 +133,7 @@ async def _plan(
             case Arg():
                 draft = _with_argument(draft, step)
             case User():
-                user = instructions.user(expand(step.name, draft.variables))
-                draft = replace(draft, image=replace(draft.image, user=user))
+                draft = _with_user(draft, step)
             case Workdir():
                 draft, layer = _with_workdir(draft, step)
             case Copy():
@@ -160,6 +160,16 @@ def _with_argument(draft: _Draft, step: Arg) -> _Draft:
     return replace(draft, arguments={**draft.arguments, step.name: given})
 
 
+def _with_user(draft: _Draft, step: User) -> _Draft:
+    image = draft.image
+    user = instructions.user(expand(step.name, draft.variables))
+    home = account(image.layers, user).home
+    # A home that somebody chose stays; that of the user before goes with that user.
+    chosen = image.env.get("HOME") != account(image.layers, image.user).home
+    env = image.env if chosen else {**image.env, "HOME": home}
+    return replace(draft, image=replace(image, user=user, env=env))
+
+
 def _with_workdir(draft: _Draft, step: Workdir) -> tuple[_Draft, _Layer | None]:
     path = resolve(draft.image.layers, _absolute(draft, step.path))
     image = replace(draft.image, workdir=path)
@@ -177,6 +187,7 @@ def _with_workdir(draft: _Draft, step: Workdir) -> tuple[_Draft, _Layer | None]:
 
 def _copy_layer(recipe: Recipe, draft: _Draft, step: Copy) -> _Layer:
     image = draft.image
+    instructions.check_owner(step.owner, recipe.last_user(image.user))
     sources = [expand(source, draft.variables) for source in step.sources]
     target = _absolute(draft, step.target)
     placed = placements(recipe.path.parent, sources, target, image)

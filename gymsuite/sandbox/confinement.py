@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from gymsuite.sandbox.accounts import ROOT, Account
 from gymsuite.sandbox.engine import Wish
 from gymsuite.sandbox.places import Place
 
@@ -30,11 +31,12 @@ def host_config(wish: Wish) -> dict[str, object]:
         "NetworkMode": "none",
         "IpcMode": "private",
         "CapDrop": ["ALL"],
-        "CapAdd": list(_KEPT),
+        "CapAdd": list(_KEPT) if wish.account == ROOT else [],
         "SecurityOpt": ["no-new-privileges"],
         "Sysctls": _SYSCTLS,
         "ReadonlyRootfs": True,
-        "Tmpfs": {"/dev": _DEVICES} | {place.path: _options(place) for place in wish.places},
+        "Tmpfs": {"/dev": _DEVICES}
+        | {place.path: _options(place, wish.account) for place in wish.places},
         # Said so, a missing source is an error; the Engine of another machine would make one.
         "Mounts": [
             _bind(wish.server, SERVER),
@@ -58,7 +60,8 @@ def _bind(source: Path, target: str) -> dict[str, object]:
     return {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": True}
 
 
-def _options(place: Place) -> str:
+def _options(place: Place, owner: Account) -> str:
     limits = f"size={place.size_bytes},nr_inodes={place.inodes},mode={place.mode:o}"
+    limits = f"{limits},uid={owner.uid},gid={owner.gid}"
     # relatime, so that the first read of a file after it was put there shows.
     return f"rw,exec,nosuid,nodev,relatime,{limits}"

@@ -28,6 +28,7 @@ def create(client: APIClient, wish: Wish) -> str:
             hostname="sandbox",
             entrypoint=[SERVER],
             working_dir="/",
+            user=f"{wish.account.uid}:{wish.account.gid}",
             labels=dict(wish.labels),
             host_config=host_config(wish),
             detach=False,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gymsuite.errors import SandboxError, UsageError
 from gymsuite.sandbox import binary, docker
+from gymsuite.sandbox.accounts import account_of
 from gymsuite.sandbox.contents import Listing, listing
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.engine import Capabilities
@@ -89,7 +90,7 @@ class DockerHost:
             with closing(lock):
                 if not await self.engine.has_image(tag):
                     self.report(f"{image.name}: importing into Docker")
-                    await self.engine.import_image(tag, tar_stream(image.layers))
+                    await self.engine.import_image(tag, tar_stream(image.layers, account_of(image)))
         self.imported.add(tag)
 
     async def listing(self, image: Image, places: Sequence[Place]) -> Listing:
@@ -108,5 +109,6 @@ class DockerHost:
 
 
 def tag_of(image: Image) -> str:
-    """What an image is called in the Engine."""
-    return f"{IMAGE_PREFIX}{image.name}:{image.digest[:16]}"
+    """What an image is called in the Engine, where its files are those of its user."""
+    user = "" if image.user == "root" else f"-{image.user.replace(':', '.')}"
+    return f"{IMAGE_PREFIX}{image.name}:{image.digest[:16]}{user}"

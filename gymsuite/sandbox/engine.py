@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox.accounts import Account
 from gymsuite.sandbox.places import Place
 
 
 class Wish(NamedTuple):
     """A container to be. `labels` say whose it is; `runtime` is "" for the Engine's default.
 
-    `channel` is the socket of this machine's to which the exec server comes; `sockets` are others,
-    with where they are mounted.
+    `account` is whom it runs as, and whose its places are. `channel` is the socket of this
+    machine's to which the exec server comes; `sockets` are others, with where they are mounted.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Wish(NamedTuple):
     channel: Path
     labels: Mapping[str, str]
     runtime: str
+    account: Account
     memory_bytes: int
     cpus: float
     pids: int

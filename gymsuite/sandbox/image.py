@@ -32,8 +32,9 @@ class Image:
     `host` image has any, and only the `local` provider can run it. `hides` are directories below
     them that show empty: what is installed on the host is no part of an image. `python` is the
     version of the interpreter inside ("3.11.7"), or "" where there is none. `user` is whom
-    commands run as: a name or number, or name:group. `frozen` is what lies above the layers of a
-    snapshot, lowest first: all of it is a change of the image that was built.
+    commands run as, and whose all files are: a name or number, or name:group. `frozen` is what
+    lies above the layers of a snapshot, lowest first: all of it is a change of the image that was
+    built.
     """
 
     name: str
@@ -55,18 +56,5 @@ class Image:
             raise SandboxError(
                 f"image {self.name!r} is for {self.architecture}, and this machine, with its exec "
                 f"server, is {platform.machine()}; build the image here, or run it on its own kind",
-                retryable=False,
-            )
-
-    def check_user(self) -> None:
-        """Raise `SandboxError` where commands would have to run as somebody else than root.
-
-        All files of an image are root's, and its own user could change none of them.
-        """
-        if self.user != "root":
-            raise SandboxError(
-                f"image {self.name!r} runs as USER {self.user}, and the commands of a sandbox run"
-                " as a root without privileges; end its Dockerfile with USER root, or import it"
-                " with --user root",
                 retryable=False,
             )

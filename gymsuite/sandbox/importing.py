@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from gymsuite.errors import UsageError
 from gymsuite.sandbox import instructions
+from gymsuite.sandbox.accounts import account
 from gymsuite.sandbox.base import ENV, digest_of
 from gymsuite.sandbox.disk import free_bytes, require_space
 from gymsuite.sandbox.image import Image
@@ -155,12 +156,17 @@ def _image(wanted: Import, manifest: Manifest, layers: Sequence[Path]) -> Image:
         digest, user = digest_of("user", digest, wanted.user), wanted.user
     with _blamed(f"{wanted.source}"):
         user = instructions.user(user)
+    try:
+        home = account(layers, user).home
+    except ValueError as error:
+        message = f"{wanted.source}: it runs as USER {user}: {error}; --user names another one"
+        raise UsageError(message) from error
     return Image(
         name=wanted.name,
         digest=digest,
         base="imported",
         layers=tuple(layers),
-        env={**ENV, **{name: value for name, _, value in pairs}},
+        env={**ENV, "HOME": home, **{name: value for name, _, value in pairs}},
         workdir=posixpath.join("/", settings.workdir or ""),
         architecture=manifest.config.machine,
         python=python_of(layers),

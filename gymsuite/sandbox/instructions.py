@@ -75,6 +75,17 @@ def user(text: str) -> str:
     return "root" if _is_root(text) else text
 
 
+def check_owner(text: str, last_user: str) -> None:
+    """Check whose the files of a COPY are to be: all files belong to whom the image ends as."""
+    name, last = text.partition(":")[0], last_user.partition(":")[0]
+    if name != last and not _is_root(name):
+        raise ValueError(
+            f"COPY --chown={text}: every file of an image is its user's, and this one ends as"
+            f" {last}; end it with USER {name}, or leave the option out and share the files by"
+            " --chmod=666"
+        )
+
+
 def _is_root(text: str) -> bool:
     return all(part in _ROOT for part in text.split(":"))
 
@@ -103,13 +114,14 @@ def _first(rest: str) -> str:
 
 def _copy(line: int, rest: str) -> Copy:
     mode: int | None = None
+    owner = "root"
     while option := _OPTION.match(rest):
         name, value = option[1], option[2] or ""
         rest = rest[option.end() :]
         if name == "chmod":
             mode = _mode(value)
         elif name == "chown":
-            _check_owner(value)
+            owner = value
         elif name == "from":
             raise ValueError("COPY --from is not supported; start FROM that image, by its folder")
         else:
@@ -123,7 +135,7 @@ def _copy(line: int, rest: str) -> Copy:
         _check_source(source)
     if len(sources) > 1 and not target.rstrip("'\"").endswith("/"):
         raise ValueError(f"COPY of several sources needs a target that ends in '/': {target}/")
-    return Copy(line, tuple(sources), target, mode)
+    return Copy(line, tuple(sources), target, mode, owner)
 
 
 def _check_source(source: str) -> None:
@@ -145,14 +157,6 @@ def _mode(text: str) -> int:
             " every file; a mode is between 400 and 1777"
         )
     return mode
-
-
-def _check_owner(text: str) -> None:
-    if not _is_root(text):
-        raise ValueError(
-            f"COPY --chown={text}: every file of an image is root's, since a sandbox without a"
-            " daemon has one user; leave the option out, or share the files by --chmod=666"
-        )
 
 
 def _pairs(keyword: str, rest: str) -> list[tuple[str, str]]:

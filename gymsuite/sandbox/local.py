@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox.accounts import account_of
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.localhost import LocalHost
@@ -44,12 +45,13 @@ async def open_local(
     `sockets` of this machine are mounted below /dev, each at the path beside it.
     """
     image.check_architecture()
-    image.check_user()
+    account = account_of(image)
     place = Place(
         image=image,
         env={**_ENV, **image.env, **spec.env},
         workdir=spec.workdir if "workdir" in spec.model_fields_set else image.workdir,
         quota=Quota.of(spec),
+        account=account,
         lifetime_seconds=spec.lifetime_seconds,
         sockets=sockets,
     )
@@ -67,8 +69,10 @@ async def open_build(
         env={**_ENV, **image.env, **env},
         workdir=image.workdir,
         quota=_BUILD_QUOTA,
+        account=account_of(image),
         network=network,
         extra_binds=tuple(network_binds()) if network else (),
+        one_owner=True,
     )
     async with (
         _scratch(host) as scratch,

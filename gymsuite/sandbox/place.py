@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gymsuite.sandbox.accounts import ROOT, Account
 from gymsuite.sandbox.bubblewrap import Mounts, Wish
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.limits import Enforcement, Quota
@@ -16,18 +17,21 @@ class Place:
     """What one sandbox is to be.
 
     Its `scratch` is a directory of this machine for what it writes; without one, that lies in
-    memory. `sockets` of this machine appear below /dev.
+    memory. `sockets` of this machine appear below /dev. With `one_owner` a change of
+    a file's owner succeeds without effect, as in a build, whose files are all its image's user's.
     """
 
     image: Image
     env: Mapping[str, str]
     workdir: str
     quota: Quota
+    account: Account = ROOT
     network: bool = False
     extra_binds: tuple[tuple[Path, str], ...] = ()
     sockets: tuple[tuple[Path, str], ...] = ()
     scratch: Path | None = None
     lifetime_seconds: float | None = None
+    one_owner: bool = False
 
     @property
     def binds(self) -> tuple[tuple[Path, str], ...]:
@@ -65,7 +69,9 @@ def words(host: LocalHost, place: Place) -> list[str]:
         hides=place.image.hides,
         sockets=tuple((stage.host(path), target) for path, target in place.sockets),
     )
-    users = host.users and place.in_memory
-    wish = Wish(place.network, enforcement.server(), users)
+    # Who can become others needs to be root, and files of others would be no user's of the image.
+    users = host.users and place.in_memory and place.account == ROOT
+    serve = (*enforcement.server(), *(("--owners", "1") if place.one_owner else ()))
+    wish = Wish(place.network, serve, place.account, users)
     run = host.run(stage, mounts, wish)
     return [*enforcement.settings(), "--", *enforcement.own(), *run]

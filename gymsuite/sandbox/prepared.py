@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gymsuite.errors import PathRefused, SandboxError
 from gymsuite.sandbox import transfer
+from gymsuite.sandbox.accounts import account_of
 from gymsuite.sandbox.archive import Kind, made
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.connecting import connect, meet
@@ -77,7 +78,6 @@ async def prepare(
     """
     image = start.image
     image.check_architecture()
-    image.check_user()
     try:
         where = places(image, spec)
     except ValueError as error:
@@ -89,6 +89,7 @@ async def prepare(
         channel=Path(),
         labels=labels(spec.lifetime_seconds + _SPARE_SECONDS),
         runtime=host.runtime,
+        account=account_of(image),
         memory_bytes=spec.memory_bytes,
         cpus=min(spec.cpus, host.capabilities.processors),
         pids=spec.pids,

@@ -150,7 +150,7 @@ class Sandbox(Protocol):
         """Run a command (a string goes to `/bin/sh -c`), and kill its whole tree at the deadline.
 
         `timeout` is in seconds; `cwd` defaults to the workdir; `env` is added to the image's.
-        `user` is a name or a number of the sandbox's own; the default is root, without any
+        `user` is a name or a number of the sandbox's own; the default is its image's, without any
         capability. `on_output` is told of all output while the command runs, also of what
         `max_output` leaves out of the result. Raises `SandboxError` where the sandbox has no such
         user, or cannot change users.

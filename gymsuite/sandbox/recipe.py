@@ -9,12 +9,16 @@ from gymsuite.errors import DefinitionError
 
 @dataclass(frozen=True)
 class Copy:
-    """Copies files from the image's folder, with modes of their own or all with one."""
+    """Copies files from the image's folder, with modes of their own or all with one.
+
+    `owner` is who the recipe says that they belong to: a name or number, or name:group.
+    """
 
     line: int
     sources: tuple[str, ...]
     target: str
     mode: int | None = None
+    owner: str = "root"
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,11 @@ class Recipe:
     base_line: int
     steps: tuple[Step, ...]
     declared: frozenset[str] = field(default_factory=frozenset)
+
+    def last_user(self, inherited: str) -> str:
+        """Whom commands run as at the end, as it is written; or else what FROM brings along."""
+        users = [step.name for step in self.steps if isinstance(step, User)]
+        return users[-1] if users else inherited
 
     def error(self, line: int, text: str) -> DefinitionError:
         """Make the error that points at a line of this file."""

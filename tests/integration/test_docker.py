@@ -18,6 +18,7 @@ from docker.client import DockerClient
 from gymsuite import Sandbox, SandboxSpec
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox import docker as engine_door
+from gymsuite.sandbox.accounts import ROOT
 from gymsuite.sandbox.connecting import connect
 from gymsuite.sandbox.container import DockerSandbox, open_docker
 from gymsuite.sandbox.dockerhost import tag_of
@@ -346,6 +347,7 @@ def test_where_no_socket_of_ours_can_be_reached_docker_relays(tiny: Image, tmp_p
                 channel=Path(),
                 labels=labels(60),
                 runtime="",
+                account=ROOT,
                 memory_bytes=64 << 20,
                 cpus=1,
                 pids=10,

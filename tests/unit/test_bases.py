@@ -5,7 +5,6 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.layers import lookup
 from gymsuite.sandbox.owner import is_gone, this_process
-from gymsuite.sandbox.protocol import ExecResult
 from gymsuite.sandbox.provider import open_provider
 
 ONE_LINE = """\
@@ -201,17 +199,6 @@ def test_a_build_argument_that_no_arg_declares_is_a_mistake_of_usage(tmp_path: P
             asyncio.run(images.ensure("image", base="host", arguments={"C": "2"}))
 
 
-def test_a_run_step_of_another_user_than_root_is_refused_without_a_daemon(tmp_path: Path) -> None:
-    recipe(tmp_path, "image", "FROM host\nUSER app\nRUN true\n")
-    with (
-        contextlib.closing(Images([tmp_path], tmp_path / "cache")) as images,
-        pytest.raises(
-            SandboxError, match="a RUN after USER app needs another user .* --provider docker"
-        ),
-    ):
-        ensure(images, "image")
-
-
 def test_an_image_is_built_once_and_then_remembered(tmp_path: Path) -> None:
     recipe(tmp_path, "image", "ARG BASE\nFROM $BASE\nWORKDIR /opt/new\n")
     reports: list[str] = []
@@ -225,20 +212,6 @@ def test_an_image_is_built_once_and_then_remembered(tmp_path: Path) -> None:
     ) as other:
         assert ensure(other, "image") == first
     assert reports == ["image: FROM host", "image: WORKDIR /opt/new"]
-
-
-def test_a_run_step_that_no_local_sandbox_can_do_goes_elsewhere(tmp_path: Path) -> None:
-    seen: list[tuple[str, str]] = []
-
-    async def elsewhere(image: Image, command: str | Sequence[str], tree: Path) -> ExecResult:
-        seen.append((image.user, str(command)))
-        return ExecResult(0, b"", b"")
-
-    recipe(tmp_path, "image", "FROM host\nUSER app\nRUN it\n")
-    images = Images([tmp_path], tmp_path / "cache", otherwise=elsewhere)
-    with contextlib.closing(images):
-        assert ensure(images, "image").user == "app"
-    assert seen == [("app", "it")]
 
 
 def test_a_provider_that_does_not_exist_is_told_which_one_was_meant(tmp_path: Path) -> None:

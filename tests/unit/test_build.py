@@ -188,15 +188,44 @@ def test_an_argument_is_seen_by_steps_and_commands_and_not_kept(workshop: Worksh
 
 
 def test_the_user_is_noted_and_root_by_any_name_is_root(workshop: Workshop) -> None:
-    text = "FROM host\nUSER app\nRUN it\nUSER {}\n"
+    workshop.file("passwd", "app:x:1000:1001::/home/app:\n")
+    text = "FROM host\nCOPY passwd /etc/\nUSER app\nRUN it\nUSER {}\n"
     assert workshop.build(text.format("root:0")).user == "root"
     assert workshop.images[0].user == "app"
     ids = workshop.build(text.format("1000:10"))
     assert ids.user == "1000:10"
     assert ids.digest != workshop.build(text.format("0")).digest
     assert workshop.commands == ["it"]
-    with pytest.raises(DefinitionError, match="Dockerfile:4: USER takes a name or number"):
+    with pytest.raises(DefinitionError, match="Dockerfile:5: USER takes a name or number"):
         workshop.build(text.format('"a b"'))
+    with pytest.raises(DefinitionError, match="Dockerfile:5: no user 'other' in the image's /etc"):
+        workshop.build(text.format("other"))
+
+
+def test_a_user_brings_a_home_unless_another_was_chosen(workshop: Workshop) -> None:
+    workshop.file("passwd", "app:x:1000:1001::/home/app:\n")
+    text = "FROM host\nENV HOME=/root\nCOPY passwd /etc/\nUSER app\n"
+    assert workshop.build(text).env["HOME"] == "/home/app"
+    assert workshop.build(text + "USER 7\n").env["HOME"] == "/"
+    assert workshop.build(text + "USER root\n").env["HOME"] == "/root"
+    assert workshop.build(text + "ENV HOME=/srv\nUSER root\n").env["HOME"] == "/srv"
+
+
+def test_files_are_copied_for_whom_the_image_ends_as(workshop: Workshop) -> None:
+    workshop.file("passwd", "app:x:1000:1001::/home/app:\n")
+    for owner, user in (
+        ("app", "USER app"),
+        ("app:staff", "USER app"),
+        ("$WHO", "ARG WHO=app\nUSER $WHO"),
+        ("root", "USER app"),
+        ("0:0", ""),
+    ):
+        text = f"FROM host\nCOPY passwd /etc/\nCOPY --chown={owner} passwd /opt/\n{user}\n"
+        assert lookup(workshop.build(text).layers, "/opt/passwd") is not None
+    for owner, user, last in (("app", "", "root"), ("other", "USER app", "app")):
+        text = f"FROM host\nCOPY passwd /etc/\nCOPY --chown={owner} passwd /opt/\n{user}\n"
+        with pytest.raises(DefinitionError, match=f"Dockerfile:3: .* ends as {last}; end it with"):
+            workshop.build(text)
 
 
 def test_a_command_as_words_reaches_no_shell(workshop: Workshop) -> None:

@@ -149,14 +149,19 @@ def test_the_settings_of_an_image_come_with_it(tmp_path: Path) -> None:
         "WorkingDir": "/srv",
         "User": "app",
     }
-    source = docker_save(tmp_path / "source", [LOW], **settings)
+    accounts = layer(folder("etc"), file("etc/passwd", b"app:x:7:8::/home/app:\n"))
+    source = docker_save(tmp_path / "source", [LOW, accounts], **settings)
     image = bring(tmp_path, source)
-    assert image.env == {"A": "b=c", "PATH": "/opt/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+    assert image.env == {"A": "b=c", "PATH": "/opt/bin", "HOME": "/home/app", "LANG": "C.UTF-8"}
     assert (image.workdir, image.user, image.base) == ("/srv", "app", "imported")
     store = Store(tmp_path / "cache", None)
     root = asyncio.run(import_image(store, Import(source, "x", user="root"), silent))
     assert root.user == "root"
-    assert root.digest != image.digest == digest(config([LOW], **settings))[7:]
+    assert root.env["HOME"] == "/root"
+    assert root.digest != image.digest == digest(config([LOW, accounts], **settings))[7:]
+    nobody = docker_save(tmp_path / "nobody", [LOW], **settings)
+    with pytest.raises(UsageError, match="no user 'app' in the image's /etc/passwd.* --user"):
+        bring(tmp_path, nobody)
 
 
 def test_the_python_of_an_image_is_found_without_running_it(tmp_path: Path) -> None:

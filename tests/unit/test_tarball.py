@@ -8,16 +8,17 @@ import struct
 import tarfile
 from pathlib import Path
 
+from gymsuite.sandbox.accounts import Account
 from gymsuite.sandbox.attach import AttachStream
 from gymsuite.sandbox.tarball import tar_stream
 
 
 def unpacked(layers: list[Path]) -> dict[str, tarfile.TarInfo]:
-    with tarfile.open(fileobj=io.BytesIO(b"".join(tar_stream(layers)))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(b"".join(tar_stream(layers, Account(5, 6, "/"))))) as tar:
         return {member.name: member for member in tar}
 
 
-def test_a_tar_holds_what_the_layers_show_and_all_of_it_is_roots(tmp_path: Path) -> None:
+def test_a_tar_holds_what_the_layers_show_and_all_of_it_has_one_owner(tmp_path: Path) -> None:
     low, high = tmp_path / "low", tmp_path / "high"
     (low / "dir").mkdir(parents=True)
     high.mkdir()
@@ -30,9 +31,7 @@ def test_a_tar_holds_what_the_layers_show_and_all_of_it_is_roots(tmp_path: Path)
     (high / "b\udcffd").write_text("not UTF-8")
     members = unpacked([low, high])
     assert sorted(members) == ["b\udcffd", "dir", "dir/tool", "link", "twin"]
-    assert {(member.uid, member.gid, member.uname) for member in members.values()} == {
-        (0, 0, "root")
-    }
+    assert {(one.uid, one.gid, one.uname) for one in members.values()} == {(5, 6, "")}
     assert members["dir/tool"].mode == 0o755
     assert members["link"].linkname == "dir/tool"
     assert (members["twin"].islnk(), members["twin"].linkname) == (True, "dir/tool")

@@ -22,7 +22,7 @@ static const char *identify(const char *user, struct identity *identity) {
     if (wrong || privileges_can_change_user()) return wrong;
     identity->changes = false;
     bool same = identity->uid == geteuid() && identity->gid == getegid();
-    return same ? NULL : "this sandbox cannot change users, so all commands run as its root";
+    return same ? NULL : "this sandbox cannot change users: all commands run as the one it has";
 }
 
 /* The command has the reading end of its stdin, and the writing ends of the others. */
