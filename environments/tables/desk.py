@@ -11,7 +11,7 @@ from gymsuite.tools import ToolError
 from gymsuite.types import Task
 from gymsuite.worlds.schema import Column, Schema, Table
 from gymsuite.worlds.server import World
-from gymsuite.worlds.sql import MOST_ROWS, Result, opened, query
+from gymsuite.worlds.sql import MOST_ROWS, QueryProcesses, Result
 from gymsuite.worlds.state import Row, State
 
 from .stars import Place, image, star_of
@@ -22,6 +22,7 @@ SCHEMA = Schema(
         Table("answers", "ANS", (Column("value", "casefold"),)),
     )
 )
+_QUERIES = QueryProcesses()
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,30}$")
 Item = StrictInt | StrictStr
 Answer = Item | Annotated[list[Item], Field(max_length=50)]
@@ -37,39 +38,42 @@ def views_of(state: State) -> Mapping[str, str]:
     return {row["name"]: row["query"] for row in state.find("views", {})}
 
 
-def list_tables(state: State) -> object:
+def list_tables(state: State) -> dict[str, list[str]]:
     """List the tables and the views."""
     star = star_of(place_of(state).split, place_of(state).world)
     return {"tables": [star.fact, star.first, star.second], "views": sorted(views_of(state))}
 
 
-def describe_table(state: State, table: str) -> object:
+async def describe_table(state: State, table: str) -> object:
     """Show the columns of a table or view, the number of rows, and three rows."""
     name = table.strip()
-    if name not in (*list_tables(state)["tables"], *views_of(state)):  # type: ignore[index]
+    if name not in (*list_tables(state)["tables"], *views_of(state)):
         raise ToolError(f"no table or view {name[:40]!r}; list_tables shows them")
-    with opened(image(place_of(state)), views_of(state)) as connection:
-        some = query(connection, f'SELECT * FROM "{name}" LIMIT 3')  # noqa: S608 - a name that is there
-        count = query(connection, f'SELECT COUNT(*) FROM "{name}"').rows[0][0]  # noqa: S608 - the same
-    return {"columns": some.columns, "rows": count, "some_rows": some.rows}
+    some = await _run(state, f'SELECT * FROM "{name}" LIMIT 3')  # noqa: S608 - a name that is there
+    count = await _run(state, f'SELECT COUNT(*) FROM "{name}"')  # noqa: S608 - the same
+    return {"columns": some.columns, "rows": count.rows[0][0], "some_rows": some.rows}
 
 
-def run_sql(state: State, sql: str) -> object:
+async def run_sql(state: State, sql: str) -> object:
     """Run one SELECT (SQLite's dialect); at most 200 rows are shown."""
-    return _shown(_run(state, sql, views_of(state)))
+    return _shown(await _run(state, sql))
 
 
-def create_view(state: State, name: str, sql: str) -> object:
+async def create_view(state: State, name: str, sql: str) -> object:
     """Create a view, or replace it. The SELECT may use the tables, but no other view."""
     name = name.strip()
     star = star_of(place_of(state).split, place_of(state).world)
     if not _NAME.match(name) or name in (star.fact, star.first, star.second):
         raise ToolError("a view's name has lower-case letters, digits and _, and is no table's")
     text = sql.strip().rstrip(";")
-    result = _run(state, text, {})
-    key = f"VIW-{name.upper()}"
-    state.put("views", {"id": key, "name": name, "query": text})
+    result = await shown_by_view(place_of(state), name, text)
+    state.put("views", {"id": f"VIW-{name.upper()}", "name": name, "query": text})
     return {"created": name, **_shown(result)}
+
+
+async def shown_by_view(place: Place, name: str, text: str) -> Result:
+    """What a view of an agent shows in a database, when there is no other view."""
+    return await _QUERIES.query(image(place), f'SELECT * FROM "{name}"', {name: text})  # noqa: S608 - a checked name
 
 
 def drop_view(state: State, name: str) -> object:
@@ -88,9 +92,8 @@ def give_answer(state: State, value: Answer) -> object:
     return {"answer": value}
 
 
-def _run(state: State, sql: str, views: Mapping[str, str]) -> Result:
-    with opened(image(place_of(state)), views) as connection:
-        return query(connection, sql)
+async def _run(state: State, sql: str) -> Result:
+    return await _QUERIES.query(image(place_of(state)), sql, views_of(state))
 
 
 def _shown(result: Result) -> dict[str, object]:

@@ -1,5 +1,8 @@
 """Questions over dirty star schemas, answered by value or by a view that holds on other data."""
 
+from contextlib import suppress
+from dataclasses import replace
+
 from gymsuite import Score, Submission, Task, submit
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.tools import ToolError
@@ -9,10 +12,10 @@ from gymsuite.worlds.reward import PROGRESS_WEIGHT, judge
 from gymsuite.worlds.server import in_process, toolset
 from gymsuite.worlds.splits import SPLITS
 
-from .desk import SCHEMA, WORLD
+from .desk import SCHEMA, WORLD, shown_by_view
 from .gate import GATE
 from .stars import Place
-from .tasks import VIEW, equal, known_results, make, results
+from .tasks import VIEW, equal, known_results, make
 
 system_prompt = (
     "You are a data analyst with read-only SQL over a small database. Look at the data, heed the "
@@ -29,7 +32,7 @@ async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
     score = judge(SCHEMA, Gold.model_validate(task.hidden["gold"]), left)
     if not task.hidden["query"]:
         return score
-    share = _share_of_databases(task, left)
+    share = await _share_of_databases(task, left)
     passed = score.passed and share == 1
     progress = score.metrics["progress"] * share
     return Score(
@@ -45,15 +48,17 @@ async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
     )
 
 
-def _share_of_databases(task: Task, left: Left) -> float:
+async def _share_of_databases(task: Task, left: Left) -> float:
     """On how many of the databases the submitted view gives what it should."""
     views = [c.after for c in left.changes if c.table == "views" and c.op == "insert"]
     text = next((str(row["query"]) for row in views if row["name"] == VIEW), "")
-    place = Place(**task.hidden["place"])
-    try:
-        given = results(text, place) if text else []
-    except ToolError:
+    if not text:
         return 0.0
+    place = Place(**task.hidden["place"])
     wanted = known_results(task.hidden["query"], place)
-    right = [equal(one, other, ordered=False) for one, other in zip(given, wanted, strict=False)]
-    return sum(right) / len(wanted)
+    right = 0
+    for copy, result in enumerate(wanted):
+        with suppress(ToolError):
+            given = await shown_by_view(replace(place, copy=copy), VIEW, text)
+            right += equal(given, result, ordered=False)
+    return right / len(wanted)

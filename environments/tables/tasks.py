@@ -8,9 +8,9 @@ from dataclasses import asdict, replace
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import Task, ToolCall
-from gymsuite.worlds.draws import Draws, mint
+from gymsuite.worlds.draws import Draws
 from gymsuite.worlds.gold import Ending, Gold
-from gymsuite.worlds.sql import Result, opened, query
+from gymsuite.worlds.sql import Result
 from gymsuite.worlds.state import Change
 
 from .questions import Question, notes
@@ -26,6 +26,10 @@ _WORLDS = 8
 _CLEAN_LEVELS = 2
 _ATTEMPTS = 40
 _MOST_ROWS = 50
+_FIRST_DAYS = 205
+_SHORTEST, _LENGTHS = 40, 121
+_PERIODS = _FIRST_DAYS * _LENGTHS
+_STRIDE = 7919
 _SHAPES: Mapping[int, tuple[str, ...]] = {
     1: ("total",),
     2: ("by_group", "top"),
@@ -52,19 +56,12 @@ def _question(split: str, index: int) -> tuple[Question, Place, Draws]:
     place = Place(split, index // LEVELS % _WORLDS, 0, dirty=level > _CLEAN_LEVELS)
     for attempt in range(_ATTEMPTS):
         draws = Draws("tables-v1", VERSION, split, index, attempt)
-        question = _draw(draws, place, level)
+        # Where nothing comes of a period in half of the attempts, one of the spare half is taken.
+        spare = _PERIODS // 2 * (2 * attempt // _ATTEMPTS)
+        question = _draw(draws, place, level, _period(split, index + spare))
         if _tells(question, place):
             return question, place, draws
     raise DefinitionError(f"tables-v1: question {split}-{index} cannot be drawn")
-
-
-def results(sql: str, place: Place) -> list[Result]:
-    """What a query of an agent gives on the visible database and on each hidden one."""
-    found = []
-    for copy in range(COPIES + 1):
-        with opened(image(replace(place, copy=copy)), {}) as connection:
-            found.append(query(connection, sql))
-    return found
 
 
 def known_results(sql: str, place: Place, copies: int = COPIES) -> list[Result]:
@@ -79,11 +76,20 @@ def known_results(sql: str, place: Place, copies: int = COPIES) -> list[Result]:
     return found
 
 
-def _draw(draws: Draws, place: Place, level: int) -> Question:
+def _period(split: str, number: int) -> tuple[int, int]:
+    """A first and a last day; those of another number up to `_PERIODS` are others.
+
+    So no two of the first 12,000 questions of a split are the same.
+    """
+    shift = Draws("tables-v1", "periods", split).below(_PERIODS)
+    first, length = divmod((shift + number * _STRIDE) % _PERIODS, _LENGTHS)
+    return first, first + _SHORTEST + length
+
+
+def _draw(draws: Draws, place: Place, level: int, period: tuple[int, int]) -> Question:
     shape = draws.choice(_SHAPES[level])
-    first = draws.between(0, 250)
-    middle = first + draws.between(20, 60)
-    last = middle + draws.between(20, 50)
+    first, last = period
+    middle = draws.between(first + _SHORTEST // 2, last - _SHORTEST // 2)
     value = draws.choice(attributes(place.split, place.world, "second"))
     filtered = shape == "never" or draws.chance(30 if level < 4 else 60)  # noqa: PLR2004 - a level
     group = "first" if filtered or draws.chance(60) else "second"
@@ -149,8 +155,7 @@ def _task(question: Question, place: Place, draws: Draws, index: int) -> Task:
     other = [*looks, *_writes(value, _wrapped(sql), answered=answered)]
     return Task(
         id=f"{place.split}-{index}",
-        prompt=f"Request {mint('REQ', 'tables-v1', place.split, index)}: "
-        + _prompt(question, draws, place.split, answered=answered),
+        prompt=_prompt(question, draws, place.split, answered=answered),
         split=place.split,
         level=1 + index % LEVELS,
         solution=tuple(plan),

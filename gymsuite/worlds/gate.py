@@ -1,7 +1,7 @@
 """The task gate: what has to be true of a task before anybody learns from it."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +15,7 @@ from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.tools import ToolError
 from gymsuite.types import Message, Score, Task, ToolCall
 from gymsuite.worlds.gold import Entity
-from gymsuite.worlds.server import World, parameters, perform
+from gymsuite.worlds.server import World, attend, parameters
 from gymsuite.worlds.text import Identifier
 
 _RANDOM_CALLS = 200
@@ -117,7 +117,7 @@ class _Trial:
     async def mutants(self) -> list[Finding]:
         """A write less or a write more is not success."""
         found: list[Finding] = []
-        for at, _ in self._effects():
+        for at, _ in await self._effects():
             plan = [*self._plan[:at], *self._plan[at + 1 :]]
             what = f"without {self._plan[at].name} (call {at})"
             found += await self._expect("write left out", plan, _less, what)
@@ -129,7 +129,7 @@ class _Trial:
     async def equals(self) -> list[Finding]:
         """Another order of what commutes, another registered plan, other spellings: all as good."""
         found: list[Finding] = []
-        for one, other in self._commuting():
+        for one, other in await self._commuting():
             plan = list(self._plan)
             plan[one], plan[other] = plan[other], plan[one]
             found += await self._expect("permutation", plan, _whole, f"calls {one} and {other}")
@@ -166,28 +166,30 @@ class _Trial:
             return []
         return [self._finding("budget", f"the solution takes {steps} of {most} steps")]
 
-    def _effects(self) -> Iterator[tuple[int, frozenset[tuple[str, str]]]]:
+    async def _effects(self) -> list[tuple[int, frozenset[tuple[str, str]]]]:
         """The calls of the solution that change something, with the rows that they touch."""
         world = self._gate.world
         state = world.start(self._task)
+        found = []
         try:
             for at, call in enumerate(self._plan):
                 before = set(map(repr, state.changes()))
                 if call.name in world.tool:
                     with suppress(ToolError):  # an attempt that fails is part of the plan
-                        perform(world, state, call.name, call.arguments)
+                        await attend(world, state, call.name, call.arguments)
                 rows = {(c.table, c.id) for c in state.changes() if repr(c) not in before}
                 if rows:
-                    yield at, frozenset(rows)
+                    found.append((at, frozenset(rows)))
         finally:
             state.close()
+        return found
 
-    def _commuting(self) -> Iterator[tuple[int, int]]:
+    async def _commuting(self) -> list[tuple[int, int]]:
         """Neighbouring writes that touch different rows."""
-        effects = list(self._effects())
-        for (one, rows), (other, others) in pairwise(effects):
-            if not rows & others:
-                yield one, other
+        effects = await self._effects()
+        return [
+            (one, other) for (one, rows), (other, others) in pairwise(effects) if not rows & others
+        ]
 
     def _respelt(self, call: ToolCall) -> ToolCall:
         """The call with every id in another case and with white space around it."""

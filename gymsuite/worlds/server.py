@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, Self, get_type_hints
 
 from pydantic import Strict
 
+from gymsuite.errors import DefinitionError
 from gymsuite.tools import Context, Tool, ToolError
 from gymsuite.types import Task
 from gymsuite.worlds.schema import Schema
@@ -19,7 +20,10 @@ SECONDS_PER_CALL = 60
 """How much virtual time one call takes."""
 
 WorldTool = Callable[..., object]
-"""`def name(state: State, argument: type, ...) -> JSON value`; its docstring describes it."""
+"""`def name(state: State, argument: type, ...) -> JSON value`; its docstring describes it.
+
+One that waits for something is an `async def`.
+"""
 
 
 class Ended(NamedTuple):
@@ -86,8 +90,8 @@ class LocalServer:
         self._world = world
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
-        """Run a tool; see `perform`."""
-        return perform(self._world, self.state, tool, arguments)
+        """Run a tool; see `attend`."""
+        return await attend(self._world, self.state, tool, arguments)
 
     async def left(self) -> Mapping[str, Any]:
         """The diff, the reads and the words, as plain data."""
@@ -102,7 +106,7 @@ class LocalServer:
         self.state.close()
 
 
-def perform(world: World, state: State, tool: str, arguments: Mapping[str, Any]) -> Reply:
+async def attend(world: World, state: State, tool: str, arguments: Mapping[str, Any]) -> Reply:
     """Run a tool in a transaction of its own: an error leaves the state as it was.
 
     Raises `ToolError` for a mistake of the agent. Every call takes virtual time.
@@ -112,12 +116,26 @@ def perform(world: World, state: State, tool: str, arguments: Mapping[str, Any])
     try:
         with state.transaction():
             result = world.tool[tool](state, **arguments)
+            if inspect.isawaitable(result):
+                result = await result
     except ToolError:
         state.count("invalid_calls")
         raise
     if isinstance(result, Ended):
         return Reply(result.text, ended=True)
     return Reply(result if isinstance(result, str) else json.dumps(result, ensure_ascii=False))
+
+
+def perform(world: World, state: State, tool: str, arguments: Mapping[str, Any]) -> Reply:
+    """As `attend`, for a tool that waits for nothing; `DefinitionError` for one that does."""
+    running = attend(world, state, tool, arguments)
+    try:
+        running.send(None)
+    except StopIteration as end:
+        reply: Reply = end.value
+        return reply
+    running.close()
+    raise DefinitionError(f"tool {tool!r} waits for something; await `attend` instead")
 
 
 def left_of(state: State) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import re
 import sys
 from datetime import UTC, date, datetime, timedelta
 from itertools import combinations
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,7 +18,7 @@ from gymsuite.worlds import baselines
 from gymsuite.worlds.gate import check, play
 from gymsuite.worlds.gold import Gold
 from gymsuite.worlds.procedural import Procedural
-from gymsuite.worlds.replay import differing, no_sandbox
+from gymsuite.worlds.replay import Source, differing, no_sandbox
 from gymsuite.worlds.server import perform
 
 SPLITS = ("train", "val", "test-iid", "test-ood")
@@ -72,7 +73,7 @@ def test_the_gate_lets_every_family_through(office: Environment, split: str) -> 
 
 
 def test_tasks_are_the_same_in_another_process_zone_and_locale(office: Environment) -> None:
-    assert differing(REGISTRY, "tools/office-v1", (0, 3, 204, 402, 603)) == ()
+    assert differing(Source(REGISTRY, "tools/office-v1", None, Path()), (0, 3, 204, 402, 603)) == ()
 
 
 def test_no_two_tasks_have_the_same_prompt(office: Environment) -> None:

@@ -3,6 +3,7 @@ import importlib
 import re
 import sys
 from itertools import combinations
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +15,7 @@ from gymsuite.suite import suite_root
 from gymsuite.worlds import baselines
 from gymsuite.worlds.gate import check, play
 from gymsuite.worlds.procedural import Procedural
-from gymsuite.worlds.replay import differing, no_sandbox
+from gymsuite.worlds.replay import Source, differing, no_sandbox
 
 SPLITS = ("train", "val", "test-iid", "test-ood")
 REGISTRY = suite_root() / "registry.yaml"
@@ -55,7 +56,7 @@ def test_the_gate_lets_every_family_through(shop: Environment, split: str) -> No
 
 def test_tasks_are_the_same_in_another_process_zone_and_locale(shop: Environment) -> None:
     numbers = (0, 3, 204, 401, 602)
-    assert differing(REGISTRY, "tools/shop-v1", numbers) == ()
+    assert differing(Source(REGISTRY, "tools/shop-v1", None, Path()), numbers) == ()
 
 
 def test_no_two_tasks_have_the_same_prompt(shop: Environment) -> None:
