@@ -6,9 +6,10 @@ import functools
 import hashlib
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gymsuite.errors import InfrastructureError
 from gymsuite.sandbox.locks import exclusive
 from gymsuite.search.corpus import Corpus, digest, ordered_lines
 from gymsuite.search.progress import Progress, silent
@@ -35,7 +36,8 @@ class Library:
         """The retriever over the corpus, built now if this machine has none yet.
 
         Raises `DefinitionError` for a corpus that is broken or not the one that was pinned, and
-        `UsageError` where the extra `search` is not installed.
+        `UsageError` where the extra `search` is not installed, and `InfrastructureError` where the
+        index cannot be written.
         """
         if self._retriever is None:
             from gymsuite.search.index import Index  # noqa: PLC0415 - needs the extra `search`
@@ -59,16 +61,30 @@ class Library:
         folder = root / hashlib.sha256(f"{LAYOUT}|{key}".encode()).hexdigest()[:32]
         if folder.is_dir():
             return folder
-        lock = await exclusive(folder.with_suffix(".lock"), waiting=lambda: None)
+        with _writing(root):
+            lock = await exclusive(folder.with_suffix(".lock"), waiting=lambda: None)
         try:
             if not folder.is_dir():
                 if lines is None:
                     lines = await asyncio.to_thread(ordered_lines, self.corpus)
                 build = functools.partial(_build, folder, lines, self._progress)
-                await asyncio.to_thread(build)
+                with _writing(root):
+                    await asyncio.to_thread(build)
         finally:
             lock.close()
         return folder
+
+
+@contextlib.contextmanager
+def _writing(root: Path) -> Iterator[None]:
+    """Tell a machine that cannot write from an author's mistake."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # tantivy makes a ValueError of what the disk says
+        raise InfrastructureError(
+            f"cannot write an index below {root}: {error}; make room, or name another cache",
+            retryable=False,
+        ) from error
 
 
 def _build(folder: Path, lines: list[bytes], progress: Progress) -> None:

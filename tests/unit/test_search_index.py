@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gymsuite.errors import DefinitionError
+from gymsuite.errors import DefinitionError, InfrastructureError
 from gymsuite.search import Corpus, Document, Library, read_documents
 from gymsuite.search.corpus import digest
 from gymsuite.search.excerpts import escape, finds, page_of, snippet
@@ -224,3 +224,9 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_cache_that_cannot_be_written_is_no_fault_of_the_corpus(tmp_path: Path) -> None:
+    (tmp_path / "search").write_text("in the way")
+    with pytest.raises(InfrastructureError, match="cannot write an index below"):
+        found(library(tmp_path, documents(2)), "word1")
