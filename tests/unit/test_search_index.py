@@ -108,7 +108,7 @@ def test_a_build_that_fails_leaves_no_index(tmp_path: Path) -> None:
         raise OSError("disk full")
 
     shelf = Library(Corpus("test", lambda: docs), lambda: tmp_path, progress=broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InfrastructureError, match="disk full"):
         asyncio.run(shelf.open())
     assert found(library(tmp_path, docs), "word1")
 
