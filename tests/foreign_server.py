@@ -57,6 +57,9 @@ def answer(method: str, parameters: dict[str, object]) -> dict[str, object] | No
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "stranger", "version": "1"},
             }
+        case "tools/list" if "REFUSES_AFTER_SECONDS" in os.environ:
+            time.sleep(float(os.environ["REFUSES_AFTER_SECONDS"]))
+            return None
         case "tools/list":
             first = parameters.get("cursor") is None
             return {"tools": TOOLS[:5], "nextCursor": "5"} if first else {"tools": TOOLS[5:]}

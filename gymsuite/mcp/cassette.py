@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gymsuite.definition import complaints
 from gymsuite.errors import DefinitionError, InfrastructureError
 from gymsuite.mcp.redaction import Redact, nothing
 from gymsuite.mcp.requests import Allowance, OpenServers, Request, Result, Servers
@@ -148,21 +149,33 @@ class _Replayed:
 
 def _shown(request: Request, redact: Redact) -> Request:
     """The request without secrets: a replay, which has none, asks the same."""
-    arguments = json.loads(redact(json.dumps(dict(request.arguments), ensure_ascii=False)))
-    return request.model_copy(update={"arguments": arguments})
+    return request.model_copy(update={"arguments": _redacted(request.arguments, redact)})
+
+
+def _redacted(value: Any, redact: Redact) -> Any:  # noqa: ANN401 - any JSON
+    """The same with each string in it redacted: as JSON text it could hide a secret, or break."""
+    if isinstance(value, Mapping):
+        return {redact(key): _redacted(part, redact) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_redacted(part, redact) for part in value]
+    return redact(value) if isinstance(value, str) else value
 
 
 def _read(path: Path) -> dict[str, Result]:
     found: dict[str, Result] = {}
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DefinitionError(f"{path}: no readable cassette: {error}") from error
     for number, text in enumerate(lines, 1):
+        if not text:
+            continue
         try:
             line = Line.model_validate_json(text)
         except ValidationError as error:
-            raise DefinitionError(f"{path}:{number}: not a line of a cassette: {error}") from error
+            raise DefinitionError(
+                f"{path}:{number}: not a line of a cassette: {complaints(error)}"
+            ) from error
         found.setdefault(line.key, line.result)
     return found
 

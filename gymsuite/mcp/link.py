@@ -34,12 +34,19 @@ class Link:
         await self._session(seconds)
 
     async def tools(self, seconds: float) -> tuple[ForeignTool, ...]:
-        """All tools that the server lists."""
+        """All tools that the server lists; raises `InfrastructureError` where it does not say."""
         session = await self._session(seconds)
         found: list[ForeignTool] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
-            page = await self._asked(session.list_tools(params=_page(cursor)), seconds)
+            try:
+                page = await self._asked(session.list_tools(params=_page(cursor)), seconds)
+            except TimeoutError as error:
+                raise DeadlineError(
+                    f"MCP server {self._name!r} did not list its tools within {seconds:g} seconds"
+                ) from error
+            except MCPError as error:
+                raise self._broken(f"it lists no tools: {error.message}") from error
             found += page.tools
             cursor = page.next_cursor
             if not cursor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gymsuite.definition import complaints
 from gymsuite.errors import DefinitionError, InfrastructureError
 from gymsuite.types import Model, ToolSchema
 
@@ -34,8 +35,9 @@ def read_listing(path: Path) -> Listing:
     try:
         return Listing.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
+        why = complaints(error) if isinstance(error, ValidationError) else error
         raise DefinitionError(
-            f"{path}: no list of tools: {error}; `gymsuite mcp tools` writes one"
+            f"{path}: no list of tools: {why}; `gymsuite mcp tools` writes one"
         ) from error
 
 

@@ -352,6 +352,51 @@ def test_secrets_are_in_no_cassette_and_in_no_observation(listing: Listing, tmp_
     assert "my [API_KEY]!" in cassette.read_text()
 
 
+def test_secrets_that_json_spells_otherwise_and_numbers_that_look_like_them(
+    listing: Listing, tmp_path: Path
+) -> None:
+    cassette = tmp_path / "cassette.jsonl"
+    settings = {"API_KEY": 'a"b\\c4', "PIN_TOKEN": "1234"}
+    entries: dict[str, ServerEntry] = {"stranger": STRANGER.model_copy(update={"env": settings})}
+    live = per_episode(entries, listing, on_host)
+    taping = recorded(live, cassette, by_history, without_secrets(entries))
+
+    async def leak(episode: Episode) -> list[str]:
+        return [
+            await call(episode, "note", text='my a"b\\c4!', parts=[["1234"]]),
+            await call(episode, "fail", number=12345),
+        ]
+
+    play(environment(listing, taping), leak)
+    lines = cassette.read_text().splitlines()
+    asked = [json.loads(line)["request"]["arguments"] for line in lines]
+    assert asked == [{"text": "my [API_KEY]!", "parts": [["[PIN_TOKEN]"]]}, {"number": 12345}]
+
+
+def test_answers_with_any_line_separator_are_replayed(listing: Listing, tmp_path: Path) -> None:
+    cassette = tmp_path / "cassette.jsonl"
+
+    async def separate(episode: Episode) -> str:
+        await call(episode, "note", text="one\u2028two\x85three\nfour")
+        return await call(episode, "notes_all")
+
+    live = per_episode(ENTRIES, listing, on_host)
+    (said,) = play(environment(listing, recorded(live, cassette, by_history)), separate)
+    assert play(environment(listing, replayed(cassette, by_history)), separate) == [said]
+
+
+@pytest.mark.parametrize(
+    ("after", "seconds", "complaint"), [("60", 2, "within 2 seconds"), ("0", 60, "broke")]
+)
+def test_a_server_that_does_not_list_its_tools_is_a_failure(
+    after: str, seconds: int, complaint: str
+) -> None:
+    settings = {"REFUSES_AFTER_SECONDS": after}
+    entries: dict[str, ServerEntry] = {"stranger": STRANGER.model_copy(update={"env": settings})}
+    with pytest.raises(InfrastructureError, match=complaint):
+        asyncio.run(list_tools(entries, reach, seconds=seconds))
+
+
 REPLAYING = '''
 """Take a note."""
 import sys
