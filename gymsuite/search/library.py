@@ -61,8 +61,7 @@ class Library:
         folder = root / hashlib.sha256(f"{LAYOUT}|{key}".encode()).hexdigest()[:32]
         if folder.is_dir():
             return folder
-        with _writing(root):
-            lock = await exclusive(folder.with_suffix(".lock"), waiting=lambda: None)
+        lock = await exclusive(folder.with_suffix(".lock"), waiting=lambda: None)
         try:
             if not folder.is_dir():
                 if lines is None:

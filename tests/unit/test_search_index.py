@@ -224,9 +224,3 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-def test_a_cache_that_cannot_be_written_is_no_fault_of_the_corpus(tmp_path: Path) -> None:
-    (tmp_path / "search").write_text("in the way")
-    with pytest.raises(InfrastructureError, match="cannot write an index below"):
-        found(library(tmp_path, documents(2)), "word1")
