@@ -1,13 +1,15 @@
-"""How far players of known skill get in tools/fileops-v1, by level, as Markdown tables.
+"""What making tasks of tools/fileops-v1 costs, and how far players of known skill get, by level.
 
-    python benchmarks/fileops.py [--tasks N] [--provider local]
+    python benchmarks/fileops.py [--tasks N] [--prompts N] [--provider local]
 
-`--tasks` is how many tasks of each split are played, each in a sandbox of its own.
+`--tasks` is how many tasks of each split are played, each in a sandbox of its own; `--prompts` how
+many of each are compared (10,000 by default take minutes).
 """
 
 import argparse
 import asyncio
 import importlib
+import time
 from collections import defaultdict
 from statistics import mean
 
@@ -19,24 +21,55 @@ from gymsuite.worlds.baselines import Player
 from gymsuite.worlds.procedural import Procedural
 
 _AT_ONCE = 4
+_SAMPLE = 200
 
 
 def main() -> None:
-    """Print a table for each split."""
+    """Print the figures, and a table for each split."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tasks", type=int, default=50)
+    parser.add_argument("--prompts", type=int, default=10_000)
     parser.add_argument("--provider", default="local")
     options = parser.parse_args()
-    asyncio.run(_tables(options.provider, options.tasks))
-
-
-async def _tables(provider: str, count: int) -> None:
     registry = Registry.default()
     environment = registry.load("tools/fileops-v1")
     tasks = environment.tasks
     if not isinstance(tasks, Procedural):
         raise SystemExit("tools/fileops-v1 does not make its tasks on demand")
+    _generation(tasks)
+    _prompts(tasks, options.prompts)
+    asyncio.run(_tables(registry, environment, tasks, options))
+
+
+def _generation(tasks: Procedural) -> None:
     package = tasks.make.__module__.rpartition(".")[0]
+    gate = importlib.import_module(f"{package}.gate")
+    started = time.process_time()
+    made = [tasks.make("train", index) for index in range(_SAMPLE)]
+    alone = (time.process_time() - started) / _SAMPLE
+    findings = sum(len(list(gate.faults_of_ends(gate.scene_of(task)))) for task in made)
+    both = (time.process_time() - started) / _SAMPLE
+    print(f"generation: {1 / alone:.0f} tasks/s per core")
+    print(f"with the gate's cheap half: {1 / both:.0f} tasks/s per core, {findings} findings")
+
+
+def _prompts(tasks: Procedural, count: int) -> None:
+    """Ids of requests alone would make prompts differ, so their trees are compared, too."""
+    for split in tasks.splits:
+        prompts, trees = set(), set()
+        for index in range(count):
+            task = tasks.make(split, index)
+            prompts.add(hash(task.prompt))
+            trees.add(task.hidden["trees"][0])
+        twice = count - len(prompts), count - len(trees)
+        print(f"{split}: {twice[0]} duplicate prompts and {twice[1]} duplicate trees in {count}")
+
+
+async def _tables(
+    registry: Registry, environment: Environment, tasks: Procedural, options: argparse.Namespace
+) -> None:
+    package = tasks.make.__module__.rpartition(".")[0]
+    provider, count = options.provider, options.tasks
     players: dict[str, Player] = {
         "no-op": baselines.noop,
         "random": baselines.random_player,

@@ -84,9 +84,10 @@ def test_the_tasks_of_this_version_stay_what_they_are(fileops: Environment) -> N
     assert hashlib.sha256(text.encode()).hexdigest()[:32] == "7ff53e02af19011cf2da07c3106b8fa8"
 
 
-def test_no_two_tasks_have_the_same_prompt(fileops: Environment) -> None:
-    prompts = [task.prompt for split in SPLITS for task in tasks(fileops, split, 60)]
-    assert len(set(prompts)) == len(prompts)
+def test_no_two_tasks_have_the_same_prompt_or_tree(fileops: Environment) -> None:
+    some = [task for split in SPLITS for task in tasks(fileops, split, 60)]
+    assert len({task.prompt for task in some}) == len(some)
+    assert len({digest for task in some for digest in task.hidden["trees"]}) == 4 * len(some)
 
 
 def test_splits_share_no_folder_no_name_and_no_composition(scenes: ModuleType) -> None:
