@@ -131,6 +131,8 @@ class Episode:
         world broke: there is no reward then.
         """
         context = self._live_context()
+        if not isinstance(action, Message):
+            raise UsageError(f"an action is a Message of an assistant, not {action!r:.80}")
         if action.role != "assistant":
             raise UsageError(f"an action has the role 'assistant', not {action.role!r}")
         self._steps += 1

@@ -53,9 +53,9 @@ class Portal:
 
     def close(self) -> None:
         """End the loop and its thread."""
+        self.call(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
 

@@ -1,6 +1,7 @@
 """What the store writes down about layers and images, and how it is read again."""
 
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -116,7 +117,7 @@ def imported(cache: Path, name: str) -> ImageRecord | None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file that is there whole, or not at all, whatever ends its writer."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     with partial.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

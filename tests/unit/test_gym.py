@@ -1,3 +1,4 @@
+import asyncio
 import functools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -115,6 +116,9 @@ def test_misuse_is_told(environment: Environment, provider: FakeProvider) -> Non
     env = GymEnv(environment, open_sandbox=provider.open)
     with pytest.raises(UsageError, match="reset"):
         env.step(say(SUBMIT))
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match="of an assistant, not 'submit'"):
+        env.step("submit")  # type: ignore[arg-type]
     env.close()
     env.close()
     with pytest.raises(UsageError, match="'ansi'"):
@@ -127,6 +131,16 @@ def test_close_and_reset_release_the_sandboxes(env: GymEnv, provider: FakeProvid
         env.step(say(WRITE))
     env.close()
     assert [s.closed for s in provider.opened] == [True, True]
+
+
+def test_it_works_below_a_running_loop(env: GymEnv, provider: FakeProvider) -> None:
+    async def cell_of_a_notebook() -> None:
+        env.reset(seed=0)
+        env.step(say(WRITE))
+        env.close()
+
+    asyncio.run(cell_of_a_notebook())
+    assert [s.closed for s in provider.opened] == [True]
 
 
 def test_registered_ids_are_made_by_gymnasium() -> None:

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from gymsuite.sandbox.disk import (
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import before_state, lookup, resolve, walk
 from gymsuite.sandbox.locks import Lock
-from gymsuite.sandbox.records import record_of
+from gymsuite.sandbox.records import record_of, records
 from gymsuite.sandbox.store import Store
 from gymsuite.sandbox.trees import Owner, settle
 
@@ -80,6 +81,16 @@ def test_a_layer_is_made_once(tmp_path: Path) -> None:
     layer = store.read("a")
     assert layer is not None
     assert (layer.step, layer.python) == ("RUN first", "3.11.7")
+
+
+def test_threads_note_the_same_image_at_the_same_time(tmp_path: Path) -> None:
+    def note(number: int) -> None:
+        for _ in range(10):
+            record(Store(tmp_path, None), "base", "a", str(number % 2))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(note, range(8)))
+    assert len(list(records(tmp_path))) == 2
 
 
 def test_two_processes_make_a_layer_once(tmp_path: Path) -> None:
