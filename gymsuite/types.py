@@ -11,6 +11,7 @@ from pydantic_core import from_json, to_json
 
 _HOST_NAME_CHARACTERS = 253
 _LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+_PATH_BYTES, _NAME_BYTES = 1024, 255
 _PORT = re.compile(r":[1-9][0-9]{0,4}\Z")
 
 
@@ -48,6 +49,34 @@ HostName = Annotated[str, AfterValidator(_host_name)]
 
 It is reached on the ports of the web, 80 and 443, or with `:8443` behind it on that port alone.
 """
+
+
+def _directory(path: str) -> str:
+    names = path.split("/")
+    too_long = len(path) > _PATH_BYTES or any(len(name.encode()) > _NAME_BYTES for name in names)
+    if names[0] or len(names) == 1 or ".." in names or "\0" in path or too_long:
+        message = (
+            f"no directory for commands: {path[:80]!r}; right is an absolute path such as "
+            f"'/workspace', without '..', of at most {_PATH_BYTES} characters"
+        )
+        raise ValueError(message)
+    return path
+
+
+Directory = Annotated[str, AfterValidator(_directory)]
+"""An absolute path in a sandbox."""
+
+
+def _variables(variables: Mapping[str, str]) -> Mapping[str, str]:
+    for name, value in variables.items():
+        if not name or "=" in name or "\0" in name + value:
+            message = f"no variable: {name[:80]!r}; a name has no '=', and neither has a NUL"
+            raise ValueError(message)
+    return variables
+
+
+Variables = Annotated[Mapping[str, str], AfterValidator(_variables)]
+"""Environment variables by name."""
 
 
 def _encodable(text: str) -> str:
@@ -166,17 +195,17 @@ class SandboxSpec(Model):
     `network` are the host names that may be reached, `*.example.org` for all below one; by default
     there is no network. What is written counts as memory where it lies in memory, so `disk_bytes`
     is enforced as at most half of `memory_bytes` there. A sandbox ends after `lifetime_seconds`,
-    whatever its owner does.
+    whatever its owner does. The least limits are those that a shell can run with.
     """
 
     image: str
-    workdir: str = "/workspace"
-    env: Mapping[str, str] = {}
-    cpus: float = Field(default=1.0, gt=0)
-    memory_bytes: int = Field(default=2 << 30, gt=0)
-    pids: int = Field(default=512, gt=0)
-    disk_bytes: int = Field(default=1 << 30, gt=0)
-    inodes: int = Field(default=100_000, gt=0)
+    workdir: Directory = "/workspace"
+    env: Variables = {}
+    cpus: float = Field(default=1.0, ge=0.01, allow_inf_nan=False)
+    memory_bytes: int = Field(default=2 << 30, ge=16 << 20)
+    pids: int = Field(default=512, ge=4, le=4_194_304)
+    disk_bytes: int = Field(default=1 << 30, ge=1 << 20)
+    inodes: int = Field(default=100_000, ge=256, le=1 << 40)
     network: tuple[HostName, ...] = ()
     network_bytes: int = Field(default=64 << 20, gt=0)
     lifetime_seconds: float = Field(default=86_400, gt=0, allow_inf_nan=False)

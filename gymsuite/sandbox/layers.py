@@ -128,8 +128,11 @@ def _descend(directories: Sequence[Path], name: str) -> _Found:
         path = directory / name
         try:
             status = path.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
+        except OSError as error:
+            # A link may name what is longer than any name can be.
+            if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
+                continue
+            raise
         if is_whiteout(status):
             break
         if entry is not None and not stat.S_ISDIR(status.st_mode):

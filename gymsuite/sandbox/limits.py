@@ -1,5 +1,6 @@
 """What one sandbox may use, how this machine enforces it, and what it does not enforce."""
 
+import os
 import resource
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,10 +39,10 @@ class Quota:
 
     @classmethod
     def of(cls, spec: SandboxSpec) -> "Quota":
-        """What a specification asks for, but no less than a sandbox needs to start."""
-        disk = max(_LEAST_BYTES, min(spec.disk_bytes, spec.memory_bytes // 2))
-        inodes = max(_LEAST_INODES, spec.inodes)
-        return cls(spec.pids, spec.cpus, spec.memory_bytes, disk, inodes)
+        """What a specification asks for, as far as this machine has it."""
+        disk = min(spec.disk_bytes, spec.memory_bytes // 2)
+        cpus = min(spec.cpus, os.cpu_count() or 1)
+        return cls(spec.pids, cpus, spec.memory_bytes, disk, spec.inodes)
 
     @property
     def shm_bytes(self) -> int:

@@ -20,6 +20,7 @@ from gymsuite.sandbox.resolver import network_binds
 from gymsuite.sandbox.running import Running, running
 from gymsuite.sandbox.scratch import remove_tree
 from gymsuite.sandbox.verbs import Verbs
+from gymsuite.sandbox.workdirs import workdir
 from gymsuite.types import SandboxSpec
 
 __all__ = ["BuildSandbox", "LocalHost", "LocalSandbox", "open_build", "open_local"]
@@ -49,7 +50,7 @@ async def open_local(
     place = Place(
         image=image,
         env={**_ENV, **image.env, **spec.env},
-        workdir=spec.workdir if "workdir" in spec.model_fields_set else image.workdir,
+        workdir=workdir(image, spec),
         quota=Quota.of(spec),
         account=account,
         lifetime_seconds=spec.lifetime_seconds,

@@ -10,6 +10,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.limits import Enforcement, Quota
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.stage import Stage
+from gymsuite.sandbox.workdirs import directory
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def words(host: LocalHost, place: Place) -> list[str]:
         layers=tuple(layers),
         scratch=stage.host(place.scratch) if place.scratch else stage.upper(*room),
         binds=tuple((stage.host(path), target) for path, target in place.binds),
-        workdir=place.workdir,
+        workdir=directory(place.image, place.workdir),
         shm=stage.shared(place.quota.shm_bytes, place.quota.shm_inodes),
         hides=place.image.hides,
         sockets=tuple((stage.host(path), target) for path, target in place.sockets),

@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.layers import lookup, resolve
+from gymsuite.sandbox.layers import lookup
+from gymsuite.sandbox.workdirs import directory, resolved, workdir
 from gymsuite.types import SandboxSpec
 
 # How the places beside the workdir share what they may hold together.
@@ -42,20 +43,15 @@ def disk_bytes(spec: SandboxSpec) -> int:
     return min(spec.disk_bytes, spec.memory_bytes // 2)
 
 
-def workdir(image: Image, spec: SandboxSpec) -> str:
-    """Where commands start: the spec's workdir, or the image's where the spec names none."""
-    return spec.workdir if "workdir" in spec.model_fields_set else image.workdir
-
-
 def places(image: Image, spec: SandboxSpec) -> tuple[Place, ...]:
     """Say where a container of an image can be written to, parents first.
 
-    Raises ValueError for a workdir behind links that never end.
+    Raises `SandboxError` for a workdir that the image cannot have.
     """
     main = _main(image, workdir(image, spec))
     whole = disk_bytes(spec)
     rest = min(spec.memory_bytes * 3 // 4 - whole, len(_SHARES) * whole)
-    shares = {_resolved(image, path): share for path, share in _SHARES.items()}
+    shares = {resolved(image, path): share for path, share in _SHARES.items()}
     shares.pop(main, None)
     sizes = {path: rest * share // sum(shares.values()) for path, share in shares.items()}
     sizes = {path: min(size, whole) for path, size in sizes.items()} | {main: whole}
@@ -72,15 +68,11 @@ def places(image: Image, spec: SandboxSpec) -> tuple[Place, ...]:
 
 def _main(image: Image, wanted: str) -> str:
     """The directory that gets the whole limit: the image's workdir, where ours lies below it."""
-    ours, images = _resolved(image, wanted), _resolved(image, image.workdir)
+    ours, images = directory(image, wanted), directory(image, image.workdir)
     if images != "/" and PurePosixPath(ours).is_relative_to(images):
         return images
     # A root cannot be put over; there, only the other places can be written to.
     return ours if ours != "/" else images if images != "/" else "/tmp"  # noqa: S108
-
-
-def _resolved(image: Image, path: str) -> str:
-    return resolve(image.layers, path)
 
 
 def _mode(layers: Sequence[Path], path: str) -> int:

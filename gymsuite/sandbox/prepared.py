@@ -21,9 +21,10 @@ from gymsuite.sandbox.freezing import Contents
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import resolve
 from gymsuite.sandbox.looking import Look, first_look
-from gymsuite.sandbox.places import Place, places, workdir
+from gymsuite.sandbox.places import Place, places
 from gymsuite.sandbox.reaper import labels, remove
 from gymsuite.sandbox.resident import finish
+from gymsuite.sandbox.workdirs import workdir
 from gymsuite.types import SandboxSpec
 
 # A container may wait for its user before the lifetime of a sandbox begins.
@@ -78,10 +79,7 @@ async def prepare(
     """
     image = start.image
     image.check_architecture()
-    try:
-        where = places(image, spec)
-    except ValueError as error:
-        raise SandboxError(f"image {image.name!r}: {error}", retryable=False) from error
+    where = places(image, spec)
     wish = Wish(
         name="",
         image=tag_of(image),

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from gymsuite.errors import GymsuiteError
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.places import workdir
 from gymsuite.sandbox.prepared import Prepared
 from gymsuite.sandbox.resident import finish
+from gymsuite.sandbox.workdirs import workdir
 from gymsuite.types import SandboxSpec
 
 IDLE_SECONDS = 60.0

@@ -1,7 +1,18 @@
+import math
+
 import pytest
 from pydantic import ValidationError
 
-from gymsuite import Failure, Message, Rollout, Score, Submission, Task, ToolCall
+from gymsuite import (
+    Failure,
+    Message,
+    Rollout,
+    SandboxSpec,
+    Score,
+    Submission,
+    Task,
+    ToolCall,
+)
 from gymsuite.types import ImagePart, TextPart
 
 BASE = {"id": "r", "environment": "test/x-v1", "task": "t", "seed": 0}
@@ -67,3 +78,36 @@ def test_what_a_model_said_can_always_be_recorded() -> None:
     assert rollout.messages[0].content == "a?b"
     assert call.arguments["a?b"] == ["a?b"]
     assert Rollout.model_validate_json(rollout.model_dump_json()) == rollout
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "right"),
+    [
+        ("memory_bytes", 1, "greater than or equal to 16777216"),
+        ("memory_bytes", -1, "greater than or equal to 16777216"),
+        ("cpus", 0, "greater than or equal to 0.01"),
+        ("cpus", math.nan, "a finite number"),
+        ("cpus", math.inf, "a finite number"),
+        ("pids", 0, "greater than or equal to 4"),
+        ("pids", 1 << 40, "less than or equal to 4194304"),
+        ("disk_bytes", 0, "greater than or equal to 1048576"),
+        ("inodes", 1, "greater than or equal to 256"),
+        ("inodes", 10**30, "less than or equal to 1099511627776"),
+        ("lifetime_seconds", 0, "greater than 0"),
+        ("lifetime_seconds", math.nan, "a finite number"),
+        ("workdir", "", "right is an absolute path such as '/workspace'"),
+        ("workdir", "here", "no directory for commands: 'here'"),
+        ("workdir", "/a/../b", r"without '\.\.'"),
+        ("workdir", "/a\0b", "no directory for commands"),
+        ("workdir", "/" + "a" * 256, "no directory for commands"),
+        ("workdir", "/a" * 1000, "at most 1024 characters"),
+        ("env", {"A=B": "x"}, "no variable: 'A=B'"),
+        ("env", {"": "x"}, "a name has no '='"),
+        ("env", {"A": "x\0y"}, "neither has a NUL"),
+    ],
+)
+def test_a_sandbox_that_could_never_run_is_refused_with_what_could(
+    field: str, value: object, right: str
+) -> None:
+    with pytest.raises(ValidationError, match=f"{field}\n.*({right})"):
+        SandboxSpec.model_validate({"image": "base", field: value})
