@@ -129,9 +129,13 @@ async def _concurrency(environment: Environment, tasks: Procedural) -> None:
 
 
 def _prompts(tasks: Procedural, count: int) -> None:
+    seen: set[str] = set()
     for split in tasks.splits:
-        prompts = {hash(tasks.make(split, index).prompt) for index in range(count)}
-        print(f"{split}: {count - len(prompts)} duplicate prompts in {count}")
+        before, started = len(seen), time.process_time()
+        seen.update(tasks.make(split, index).prompt for index in range(count))
+        again = before + count - len(seen)
+        rate = count / (time.process_time() - started)
+        print(f"{split}: {again} of {count} prompts seen before, made at {rate:.0f} tasks/s")
 
 
 def _table(environment: Environment, tasks: Procedural) -> None:

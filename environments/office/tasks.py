@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import Task, ToolCall
-from gymsuite.worlds.draws import Draws, mint
+from gymsuite.worlds.draws import Draws
 from gymsuite.worlds.gold import Ending, Gold
 from gymsuite.worlds.server import perform
 from gymsuite.worlds.state import Row, State
@@ -203,6 +203,6 @@ def _prompt(scene: Scene, draft: Draft) -> str:
     now = when(scene.zone, zones.unstamp(state.now))
     return (
         f"# House rules\n\n{render(scene.policy)}\n\n# Time\n\n"
-        f"It is {now} in my zone, {scene.zone}. This is note {mint('NTE', state.get('seed'))}.\n\n"
+        f"It is {now} in my zone, {scene.zone}.\n\n"
         f"# Your employer, {owner['name']} ({owner['id']}), writes\n\n{' '.join(draft.opening)}"
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from gymsuite.worlds.draws import Draws, mint
 from gymsuite.worlds.state import State
@@ -100,17 +100,13 @@ def put_booking(scene: Scene, key: str, owner: str, *, hours: int, paid_by: str 
     """A booking of a new flight that departs in so many hours."""
     state, draws = scene.state, scene.draws
     flight = mint("FLT", key)
-    day = scene.today + timedelta(hours // 24)
-    row = need(state, "flights", add_flight(state, draws, scene.split, day))
+    now = datetime.fromisoformat(state.now)
+    departs = now + timedelta(hours=hours)
+    row = need(state, "flights", add_flight(state, draws, scene.split, departs.date()))
     state.delete("flights", row["id"])
-    departs = (
-        f"{(scene.today + timedelta((12 + hours) // 24)).isoformat()}T{(12 + hours) % 24:02}:00:00Z"
-    )
-    state.put("flights", {**row, "id": flight, "departs_at": departs})
+    state.put("flights", {**row, "id": flight, "departs_at": _stamp(departs)})
     ago = draws.choice((1, scene.policy.free_cancel_hours, scene.policy.free_cancel_hours + 2, 400))
-    booked = (
-        f"{(scene.today - timedelta((ago + 11) // 24)).isoformat()}T{(12 - ago) % 24:02}:00:00Z"
-    )
+    booked = _stamp(now - timedelta(hours=ago))
     booking = mint("BKG", key)
     state.put(
         "bookings",
@@ -127,3 +123,7 @@ def put_booking(scene: Scene, key: str, owner: str, *, hours: int, paid_by: str 
         },
     )
     return booking
+
+
+def _stamp(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")

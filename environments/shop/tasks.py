@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from gymsuite.errors import DefinitionError
 from gymsuite.tools import ToolError
 from gymsuite.types import Task, ToolCall
-from gymsuite.worlds.draws import Draws, mint
+from gymsuite.worlds.draws import Draws, scatter
 from gymsuite.worlds.gold import Ending, Fact, Gold
 from gymsuite.worlds.server import perform
 from gymsuite.worlds.state import Row, State
@@ -31,6 +31,7 @@ OPENING = "# The customer writes\n\n"
 """What the customer's first words follow, at the end of a prompt."""
 
 _ATTEMPTS = 8
+_DAYS, _HOURS = 1000, 16
 
 
 def make(split: str, index: int) -> Task:
@@ -48,8 +49,7 @@ def _make(split: str, index: int, attempt: int) -> Task:
     state = State.load(SCHEMA, base(split, universe))
     try:
         state.set("seed", f"shop-v1/{split}/{index}")
-        day = date(2031, 2, 1) + timedelta(draws.below(1000))
-        state.set("now", f"{day.isoformat()}T12:00:00Z")
+        state.set("now", moment_of(split, index))
         scene = open_scene(
             state, draws, split, draw_policy(draws, split), free_products(split, universe)
         )
@@ -58,6 +58,12 @@ def _make(split: str, index: int, attempt: int) -> Task:
         return _task(scene, draft, split, index, universe)
     finally:
         state.close()
+
+
+def moment_of(split: str, index: int) -> str:
+    """The hour of a day at which a task begins: no two of 16,000 in a row share it."""
+    day, hour = divmod(scatter(index, _DAYS * _HOURS, "shop-v1", "moments", split), _HOURS)
+    return f"{(date(2031, 2, 1) + timedelta(day)).isoformat()}T{6 + hour:02}:00:00Z"
 
 
 def _task(scene: Scene, draft: Draft, split: str, index: int, universe: int) -> Task:
@@ -158,7 +164,6 @@ def _prompt(scene: Scene, draft: Draft, who: Row) -> str:
     else:
         words.append(phrases.pick(draws, split, phrases.WITH_EMAIL).format(who["email"]))
     return (
-        f"# Policy\n\n{render(scene.policy)}\n\n# Time\n\nIt is {scene.state.now}. "
-        f"This is conversation {mint('CNV', scene.state.get('seed'))}.\n\n"
+        f"# Policy\n\n{render(scene.policy)}\n\n# Time\n\nIt is {scene.state.now}.\n\n"
         f"{OPENING}{' '.join((*words, *draft.opening))}"
     )

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import Task, ToolCall
-from gymsuite.worlds.draws import Draws
+from gymsuite.worlds.draws import Draws, scatter
 from gymsuite.worlds.gold import Ending, Gold
 from gymsuite.worlds.sql import Result
 from gymsuite.worlds.state import Change
@@ -29,7 +29,6 @@ _MOST_ROWS = 50
 _FIRST_DAYS = 205
 _SHORTEST, _LENGTHS = 40, 121
 _PERIODS = _FIRST_DAYS * _LENGTHS
-_STRIDE = 7919
 _SHAPES: Mapping[int, tuple[str, ...]] = {
     1: ("total",),
     2: ("by_group", "top"),
@@ -56,9 +55,7 @@ def _question(split: str, index: int) -> tuple[Question, Place, Draws]:
     place = Place(split, index // LEVELS % _WORLDS, 0, dirty=level > _CLEAN_LEVELS)
     for attempt in range(_ATTEMPTS):
         draws = Draws("tables-v1", VERSION, split, index, attempt)
-        # Where nothing comes of a period in half of the attempts, one of the spare half is taken.
-        spare = _PERIODS // 2 * (2 * attempt // _ATTEMPTS)
-        question = _draw(draws, place, level, _period(split, index + spare))
+        question = _draw(draws, place, level, period_of(split, index, attempt))
         if _tells(question, place):
             return question, place, draws
     raise DefinitionError(f"tables-v1: question {split}-{index} cannot be drawn")
@@ -76,13 +73,14 @@ def known_results(sql: str, place: Place, copies: int = COPIES) -> list[Result]:
     return found
 
 
-def _period(split: str, number: int) -> tuple[int, int]:
-    """A first and a last day; those of another number up to `_PERIODS` are others.
+def period_of(split: str, index: int, attempt: int) -> tuple[int, int]:
+    """The first and the last day that a question is about: no two of the first 12,000 share them.
 
-    So no two of the first 12,000 questions of a split are the same.
+    Where nothing has come of them in half of the attempts, there are others in store.
     """
-    shift = Draws("tables-v1", "periods", split).below(_PERIODS)
-    first, length = divmod((shift + number * _STRIDE) % _PERIODS, _LENGTHS)
+    spare = _PERIODS // 2 * (2 * attempt // _ATTEMPTS)
+    place = scatter(index + spare, _PERIODS, "tables-v1", "periods", split)
+    first, length = divmod(place, _LENGTHS)
     return first, first + _SHORTEST + length
 
 

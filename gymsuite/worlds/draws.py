@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from math import gcd
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -55,6 +56,16 @@ class Draws:
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """All items, in a drawn order."""
         return self.sample(items, len(items))
+
+
+def scatter(number: int, bound: int, *key: str | int) -> int:
+    """Where a number ends up in a range that is mixed up by a key.
+
+    Numbers that differ by less than `bound` never meet, whatever else is drawn: so what is told by
+    their places is told apart.
+    """
+    stride = next(step for step in range(bound * 5 // 8, 2 * bound) if gcd(step, bound) == 1)
+    return (number * stride + Draws(*key).below(bound)) % bound
 
 
 def mint(prefix: str, *key: str | int) -> str:

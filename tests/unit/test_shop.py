@@ -59,6 +59,13 @@ def test_tasks_are_the_same_in_another_process_zone_and_locale(shop: Environment
     assert differing(Source(REGISTRY, "tools/shop-v1", None, Path()), numbers) == ()
 
 
+def test_no_two_of_many_tasks_begin_in_the_same_hour(shop: Environment) -> None:
+    assert shop.tools
+    moment = part("tasks").moment_of
+    for split in SPLITS:
+        assert len({moment(split, index) for index in range(16_000)}) == 16_000
+
+
 def test_no_two_tasks_have_the_same_prompt(shop: Environment) -> None:
     prompts = [task.prompt for split in SPLITS for task in tasks(shop, split, 60)]
     assert len(set(prompts)) == len(prompts)

@@ -54,6 +54,14 @@ def test_tasks_are_the_same_in_another_process_zone_and_locale(tables: Environme
     assert differing(Source(REGISTRY, "tools/tables-v1", None, Path()), (0, 3, 204, 401, 604)) == ()
 
 
+def test_no_two_of_many_questions_are_about_the_same_days(tables: Environment) -> None:
+    assert tables.tools
+    period = part("tasks").period_of
+    for split in SPLITS:
+        tried = {period(split, index, attempt) for index in range(12_000) for attempt in (0, 39)}
+        assert len(tried) == 24_000
+
+
 def test_no_two_tasks_have_the_same_prompt(tables: Environment) -> None:
     prompts = [task.prompt for split in SPLITS for task in tasks(tables, split, 60)]
     assert len(set(prompts)) == len(prompts)

@@ -3,7 +3,7 @@ import sqlite3
 import pytest
 
 from gymsuite.errors import DefinitionError
-from gymsuite.worlds.draws import Draws, mint
+from gymsuite.worlds.draws import Draws, mint, scatter
 from gymsuite.worlds.schema import Column, Schema, Table, normal
 from gymsuite.worlds.state import Change, State
 
@@ -152,6 +152,18 @@ def test_draws_follow_from_their_key_alone() -> None:
         585, 307, 21, 326, 769, 451, 733, 533, 891, 507,
     ]  # fmt: skip
     assert mint("P", "a", 1) == "P-EDS7B2G"
+
+
+@pytest.mark.parametrize("bound", [1, 2, 7, 100, 16_000, 24_805])
+def test_numbers_that_are_scattered_never_meet_within_the_range(bound: int) -> None:
+    places = [scatter(number, bound, "train") for number in range(3, bound + 3)]
+    assert sorted(places) == [*range(bound)]
+
+
+def test_numbers_are_scattered_otherwise_by_another_key() -> None:
+    one, other = ([scatter(number, 1000, key) for number in range(9)] for key in ("a", "b"))
+    assert one != other
+    assert one != sorted(one)
 
 
 def test_draws_cover_their_range_and_nothing_else() -> None:
