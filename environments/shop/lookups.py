@@ -1,6 +1,7 @@
 """The tools that only look. What they show is noted, so that a decision can be proven informed."""
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,8 @@ from gymsuite.worlds.state import State
 from gymsuite.worlds.text import Identifier
 
 MOST_RESULTS = 20
-_LONGEST_EXPRESSION = 200
+_LONGEST = 200
+_EXPRESSION = re.compile(rf"[0-9 +*/%()-]{{0,{_LONGEST}}}")
 
 
 def need(state: State, table: str, key: str) -> dict[str, Any]:
@@ -121,8 +123,11 @@ def get_coupon(state: State, code: str) -> object:
 
 def calculate(state: State, expression: str) -> object:  # noqa: ARG001 - a tool takes the state
     """Work out a sum with whole numbers, + - * // % and parentheses; // drops the fraction."""
-    if len(expression) > _LONGEST_EXPRESSION:
-        raise ToolError(f"an expression has at most {_LONGEST_EXPRESSION} characters")
+    if not _EXPRESSION.fullmatch(expression):
+        raise ToolError(
+            "not a sum of whole numbers: it has digits, + - * // % and parentheses, "
+            f"at most {_LONGEST} in all"
+        )
     try:
         return {"result": _value(ast.parse(expression.strip(), mode="eval").body)}
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError) as error:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, StrictInt, StrictStr
+from pydantic import Field, Strict
 
 from gymsuite.tools import ToolError
 from gymsuite.types import Task
@@ -13,6 +13,7 @@ from gymsuite.worlds.schema import Column, Schema, Table
 from gymsuite.worlds.server import World
 from gymsuite.worlds.sql import MOST_ROWS, QueryProcesses, Result
 from gymsuite.worlds.state import Row, State
+from gymsuite.worlds.text import Text
 
 from .stars import Place, image, star_of
 
@@ -24,7 +25,8 @@ SCHEMA = Schema(
 )
 _QUERIES = QueryProcesses()
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,30}$")
-Item = StrictInt | StrictStr
+Whole = Annotated[int, Strict(), Field(ge=-(2**63), le=2**63 - 1)]
+Item = Whole | Text
 Answer = Item | Annotated[list[Item], Field(max_length=50)]
 
 

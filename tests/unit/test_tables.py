@@ -137,6 +137,10 @@ def test_the_order_and_the_names_of_a_views_rows_do_not_matter(tables: Environme
         ("give_answer", {"value": float("nan")}, "value"),
         ("give_answer", {"value": list(range(99))}, "value"),
         ("give_answer", {"value": {"a": 1}}, "value"),
+        ("give_answer", {"value": 10**30}, "value"),
+        ("give_answer", {"value": "x" * (1 << 20)}, "value"),
+        ("give_answer", {"value": ["x" * (1 << 20)]}, "value"),
+        ("give_answer", {"value": "a\0b"}, "NUL"),
     ],
 )
 def test_a_mistake_is_explained_and_the_episode_goes_on(
