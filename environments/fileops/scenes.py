@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from gymsuite.worlds.draws import Draws
+from gymsuite.worlds.draws import Draws, scatter
 from gymsuite.worlds.splits import SPLITS, share
 
 from .archives import archives
@@ -43,6 +43,9 @@ _CHAINS = (
     ("renaming", "deduping"),
     ("renaming", "rights"),
 )
+_BATCHES = 20_000
+"""No two of so many tasks in a row have folders of the same name, so none asks for the same."""
+
 _PLAIN, _ONE, _TWO, _CHAINED = 1, 3, 4, 5
 
 
@@ -82,7 +85,10 @@ def scene(split: str, index: int) -> Scene:
     level = 1 + index % LEVELS
     draws = Draws("fileops-v1", VERSION, split, index)
     families = _families(split, level, draws)
-    folders = draws.sample(share(split, FOLDERS), len(families))
+    folders = [
+        f"{name}-{scatter(index, _BATCHES, 'fileops-v1', 'batches', split):05}"
+        for name in draws.sample(share(split, FOLDERS), len(families))
+    ]
     if level == _CHAINED:
         folders[1] = folders[0]
     hard = level >= HARD_FROM

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 
 from gymsuite.types import Task, ToolCall
-from gymsuite.worlds.draws import mint
 
 from .scenes import HARD_FROM, VERSION, Scene, scene
 from .tree import packed
@@ -99,7 +98,7 @@ def _prompt(made: Scene) -> str:
             "not there: it is never read, counted or compared either."
         )
     parts = [
-        f"Request {mint('REQ', 'fileops-v1', made.split, made.index)}. {_PLACE}",
+        _PLACE,
         *asked,
         *(["# Rules", "\n".join(f"- {rule}" for rule in rules)] if rules else []),
         "# What is judged",
