@@ -14,6 +14,7 @@ from gymsuite.sandbox.owner import start_time
 
 _PERIOD_US = 100_000
 _LEAST_QUOTA_US = 1_000
+_SOCKETS_PART = 8
 _PREFIX = "gymsuite"
 _REMOVE_TRIES = 50
 
@@ -40,12 +41,14 @@ class Cgroups:
 
     `controllers` says which hierarchy limits what: "cpu", "memory", "pids", and "cpuacct", which
     counts. `version` is 1 or 2, or 0 where there are none. With `swap`, swap can be limited too.
+    With `sockets`, what waits in sockets of the internet is no part of memory, but has a limit.
     """
 
     version: int = 0
     parents: tuple[Path, ...] = ()
     controllers: Mapping[str, int] = field(default_factory=dict)
     swap: bool = False
+    sockets: bool = False
 
     def names(self) -> tuple[Path, ...]:
         """Name the directories of another keeper of this process."""
@@ -80,6 +83,8 @@ class Cgroups:
             yield Setting(at, "memory.limit_in_bytes", str(size))
             if self.swap:
                 yield Setting(at, "memory.memsw.limit_in_bytes", str(size))
+            if self.sockets:
+                yield sockets_setting(at, size)
         else:
             yield Setting(at, "memory.max", str(size))
             if self.swap:
@@ -132,6 +137,11 @@ class Cgroups:
                         if not dry_run:
                             _remove(path)
         return tuple(found)
+
+
+def sockets_setting(at: int, memory_bytes: int) -> Setting:
+    """Write down the limit of what waits in sockets of the internet, which is no part of memory."""
+    return Setting(at, "memory.kmem.tcp.limit_in_bytes", str(memory_bytes // _SOCKETS_PART))
 
 
 def _number(path: Path) -> int | None:

@@ -160,7 +160,7 @@ class _Follower:
 def _milliseconds(seconds: float) -> int:
     if math.isnan(seconds):
         raise UsageError("a timeout of NaN seconds; it would be a number, or math.inf")
-    return max(1, round(min(seconds, wire.MAX_SECONDS) * 1000))
+    return max(1, round(min(max(seconds, 0.0), wire.MAX_SECONDS) * 1000))
 
 
 def refusal(what: str, error: int) -> SandboxError:

@@ -14,6 +14,7 @@ from gymsuite.sandbox.attach import AttachStream
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.engine import Wish
+from gymsuite.sandbox.hierarchies import limit_sockets
 from gymsuite.sandbox.rendezvous import Rendezvous
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.stream import SocketStream
@@ -61,12 +62,14 @@ async def connect(engine: Engine, wish: Wish, meeting: Meeting) -> Connected:
     try:
         started = await engine.start(wish._replace(channel=meeting.path))
         stream = AttachStream(started.connection)
-        return Connected(started.id, await _meet(engine, started.id, meeting, stream))
+        return Connected(started.id, await _meet(engine, started.id, meeting, stream, wish))
     finally:
         meeting.close()
 
 
-async def _meet(engine: Engine, container: str, meeting: Meeting, stream: AttachStream) -> Channel:
+async def _meet(
+    engine: Engine, container: str, meeting: Meeting, stream: AttachStream, wish: Wish
+) -> Channel:
     relayed = Channel(stream, grace=_GRACE_SECONDS)
     coming = asyncio.create_task(meeting.accept())
     speaking = asyncio.create_task(relayed.open(within=_START_SECONDS))
@@ -75,6 +78,8 @@ async def _meet(engine: Engine, container: str, meeting: Meeting, stream: Attach
         await asyncio.wait((coming, speaking), return_when=asyncio.FIRST_COMPLETED)
         if coming.done():
             channel = await _direct(engine, container, meeting, coming.result())
+            # The Engine's runtime no longer does it.
+            await asyncio.to_thread(limit_sockets, coming.result(), wish.memory_bytes)
         else:
             await speaking
             channel = relayed

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from docker.api import APIClient
 from docker.errors import APIError, ImageNotFound, NotFound
 
-from gymsuite.sandbox.confinement import COMMAND, SERVER, host_config
+from gymsuite.sandbox.confinement import SERVER, command, host_config
 from gymsuite.sandbox.engine import ImageMissing, NameTaken, Wish
 
 _GONE_SECONDS = 30.0
@@ -23,7 +23,7 @@ def create(client: APIClient, wish: Wish) -> str:
         # Not detached: only so does its stdin end, and the container, when this process dies.
         created = client.create_container(
             wish.image,
-            list(COMMAND),
+            command(wish),
             name=wish.name,
             hostname="sandbox",
             entrypoint=[SERVER],

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gymsuite.sandbox.cgroups import Cgroups
+from gymsuite.sandbox.cgroups import Cgroups, sockets_setting
 
 _WANTED = ("memory", "pids", "cpu")
 
@@ -24,6 +24,20 @@ def find(proc: Path = Path("/proc/self")) -> Cgroups:
         return Cgroups()
     second = _find_second(mounts, own)
     return second if "memory" in second.controllers else _find_first(mounts, own) or second
+
+
+def limit_sockets(pid: int, memory_bytes: int, proc: Path = Path("/proc")) -> None:
+    """Limit what waits in sockets of the internet for the cgroup of a process; see `Cgroups`.
+
+    Where they are part of its memory there is nothing to do, and without root it cannot be done.
+    """
+    with suppress(OSError, ValueError, KeyError):
+        own = dict(_memberships(proc / str(pid) / "cgroup"))
+        for mount in _mounts(proc / "self/mountinfo"):
+            if mount.kind == "cgroup" and "memory" in mount.controllers:
+                setting = sockets_setting(0, memory_bytes)
+                (_place(mount, own["memory"]) / setting.file).write_text(setting.value)
+                return
 
 
 class _Mount(NamedTuple):
@@ -75,11 +89,12 @@ def _find_first(mounts: Sequence[_Mount], own: Mapping[str, str]) -> Cgroups | N
             break
     if not parents:
         return None
-    swap = (
-        "memory" in controllers
-        and (parents[controllers["memory"]] / "memory.memsw.limit_in_bytes").exists()
-    )
-    return Cgroups(1, tuple(parents), controllers, swap=swap)
+
+    def limits(file: str) -> bool:
+        return "memory" in controllers and (parents[controllers["memory"]] / file).exists()
+
+    swap, sockets = "memory.memsw.limit_in_bytes", "memory.kmem.tcp.limit_in_bytes"
+    return Cgroups(1, tuple(parents), controllers, swap=limits(swap), sockets=limits(sockets))
 
 
 def _find_second(mounts: Sequence[_Mount], own: Mapping[str, str]) -> Cgroups:

@@ -99,14 +99,15 @@ class Enforcement:
         return words
 
     def server(self) -> Sequence[str]:
-        """Arguments of the exec server: a limit of its own, and where others are counted."""
+        """Arguments of the exec server: limits of its own, and where others are counted."""
         own = 0 if "pids" in self.cgroups.controllers else self.quota.pids
+        memory = self.quota.memory_bytes
         events = [
             word
             for name in self.cgroups.events
             for word in (f"--{name}-events", str(_EVENT_DESCRIPTORS[name]))
         ]
-        return [str(own), *events]
+        return [str(own), *events, *(("--memory", str(memory)) if memory else ())]
 
     @property
     def _per_process(self) -> Mapping[str, int]:

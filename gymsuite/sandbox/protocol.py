@@ -31,7 +31,8 @@ class ExecResult(NamedTuple):
     """A command's outcome. A non-zero exit or a timeout is data, not an error.
 
     `exit_code` is 128 + N when signal N ended the command. stdout and stderr keep their head and
-    their tail when they are longer than the caller's `max_output`; `truncated` says so.
+    their tail when they are longer than the caller's `max_output`, or when all that commands wrote
+    at once is more than an eighth of the sandbox's memory; `truncated` says so.
     `oom`, `disk_full` and `pids` say which of the sandbox's limits was hit while it ran, be it by
     this command or by another that ran beside it.
     """

@@ -101,7 +101,7 @@ def test_a_container_has_no_network_no_capability_and_the_exec_server_as_its_fir
             ]
 
     first, status, interfaces, environment = asyncio.run(main())
-    assert first == "/dev/.exec join /dev/.channel serve 0 "
+    assert first.startswith("/dev/.exec join /dev/.channel serve 0 --memory ")
     none = "\t0000000000000000\n"
     capabilities = "".join(f"Cap{kind}:{none}" for kind in ("Amb", "Bnd", "Eff", "Inh", "Prm"))
     assert status == f"{capabilities}NoNewPrivs:\t1\nSeccomp:\t2\n"

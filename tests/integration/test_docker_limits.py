@@ -53,7 +53,7 @@ def test_a_full_workdir_is_an_error_of_the_command_and_is_told(docker: Provider)
 
 def test_all_that_can_be_written_leaves_memory_to_run_with(docker: Provider) -> None:
     spec = SMALL.model_copy(update={"memory_bytes": 128 * MIB, "disk_bytes": 1 << 30})
-    places = "/workspace /tmp /var/tmp /root /home /run /dev /dev/shm"
+    places = "/workspace /tmp /var/tmp /root /home /run /dev/shm"
 
     async def main() -> Any:
         async with docker.open(spec) as sandbox:
@@ -73,15 +73,13 @@ def test_what_is_no_place_is_read_only_and_has_no_inodes_to_take(docker: Provide
     async def main() -> list[str]:
         async with docker.open(SMALL) as sandbox:
             commands = (
-                "for f in /usr/x /etc/x /opt/x /x; do touch $f; done",
-                "seq 500 | sed s,^,/dev/, | xargs touch; ls /dev | wc -l",
+                "for f in /usr/x /etc/x /opt/x /x /dev/x; do touch $f; done",
                 "ls -l /dev/.exec; echo > /dev/.exec",
             )
             return [(await sandbox.exec(c, timeout=PATIENCE)).output for c in commands]
 
-    touched, devices, server = asyncio.run(main())
-    assert touched.count("Read-only file system") == 4
-    assert int(devices.splitlines()[0]) < 200
+    touched, server = asyncio.run(main())
+    assert touched.count("Read-only file system") == 5
     assert "Read-only" in server or "Text file busy" in server
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gymsuite.sandbox.cgroups import Cgroups, Setting, Usage
-from gymsuite.sandbox.hierarchies import find
+from gymsuite.sandbox.hierarchies import find, limit_sockets
 from gymsuite.sandbox.owner import start_time
 
 
@@ -37,7 +37,8 @@ def first(tmp_path: Path) -> Path:
     """A machine with version 1, and processor time limited and counted in one hierarchy."""
     for name in ("memory/job", "pids", "cpu,cpuacct"):
         (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "memory/job/memory.memsw.limit_in_bytes").touch()
+    for limit in ("memsw", "kmem.tcp"):
+        (tmp_path / f"memory/job/memory.{limit}.limit_in_bytes").touch()
     return machine(
         tmp_path,
         [
@@ -57,15 +58,29 @@ def test_version_1_has_a_directory_for_each_hierarchy(first: Path) -> None:
         parents=(root / "memory/job", root / "pids", root / "cpu,cpuacct"),
         controllers={"memory": 0, "pids": 1, "cpu": 2, "cpuacct": 2},
         swap=True,
+        sockets=True,
     )
     assert found.settings(cpus=1.5, memory_bytes=1 << 20, pids=7) == (
         Setting(2, "cpu.cfs_period_us", "100000"),
         Setting(2, "cpu.cfs_quota_us", "150000"),
         Setting(0, "memory.limit_in_bytes", "1048576"),
         Setting(0, "memory.memsw.limit_in_bytes", "1048576"),
+        Setting(0, "memory.kmem.tcp.limit_in_bytes", "131072"),
         Setting(1, "pids.max", "7"),
     )
     assert found.events == {"memory": (0, "memory.oom_control"), "pids": (1, "pids.events")}
+
+
+def test_sockets_of_another_process_are_limited_where_memory_does_not_count_them(
+    first: Path,
+) -> None:
+    limit = first.parent / "memory/job/memory.kmem.tcp.limit_in_bytes"
+    (first.parent / "self").symlink_to(first)
+    (first.parent / "7").symlink_to(first)
+    limit_sockets(7, 1 << 20, proc=first.parent)
+    assert limit.read_text() == "131072"
+    limit_sockets(8, 1 << 30, proc=first.parent)
+    assert limit.read_text() == "131072", "there is no such process"
 
 
 def test_a_container_finds_its_own_part_of_version_1(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from gymsuite.sandbox.conformance.case import (
     done,
     expect,
     inside,
+    python,
     same,
     shell,
 )
@@ -93,6 +94,11 @@ async def cpu_time_counts_whole_trees(sandbox: Sandbox) -> None:
     expect(stats.peak_memory_bytes is None or stats.peak_memory_bytes > 100_000, stats)
 
 
+async def a_program_can_have_a_terminal_of_its_own(sandbox: Sandbox) -> None:
+    result = await python(sandbox, "import pty; pty.spawn(['tty'])")
+    same((result.exit_code, result.stdout.startswith(b"/dev/pts/")), (0, True))
+
+
 async def a_cancelled_command_is_killed_and_the_sandbox_goes_on(sandbox: Sandbox) -> None:
     task = asyncio.create_task(shell(sandbox, "touch up; sleep 4341"))
     await appears(sandbox, "up")
@@ -116,6 +122,7 @@ CASES: tuple[Case, ...] = tuple(
         a_missing_working_directory_is_told_to_the_command,
         a_command_that_no_system_call_can_carry_is_refused_without_harm,
         cpu_time_counts_whole_trees,
+        a_program_can_have_a_terminal_of_its_own,
         a_cancelled_command_is_killed_and_the_sandbox_goes_on,
     )
 )

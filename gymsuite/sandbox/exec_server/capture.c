@@ -18,6 +18,11 @@ static void add_to_ring(struct capture *capture, const uint8_t *data, size_t siz
     capture->total += size;
 }
 
+void capture_limit(struct capture *capture, size_t limit) {
+    if (capture->total > capture->limit || limit >= capture->limit) return;
+    capture->limit = limit < capture->kept.size ? capture->kept.size : limit;
+}
+
 void capture_add(struct capture *capture, const uint8_t *data, size_t size) {
     size_t space = capture->limit - capture->kept.size;
     size_t part = size < space ? size : space;

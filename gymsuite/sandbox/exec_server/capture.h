@@ -12,6 +12,8 @@ struct capture {
     uint64_t total;
 };
 
+/* From now on it keeps no more than that, or than it has. */
+void capture_limit(struct capture *capture, size_t limit);
 void capture_add(struct capture *capture, const uint8_t *data, size_t size);
 bool capture_truncated(const struct capture *capture);
 size_t capture_size(const struct capture *capture);

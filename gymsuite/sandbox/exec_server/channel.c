@@ -81,6 +81,7 @@ void reply_end(struct channel *channel, struct buffer *reply) {
     struct outgoing *item = calloc(1, sizeof *item);
     if (!item) die("out of memory");
     item->buffer = *reply;
+    channel->queued += reply->size;
     *reply = (struct buffer){0};
     if (channel->last) channel->last->next = item;
     else channel->first = item;
@@ -89,6 +90,8 @@ void reply_end(struct channel *channel, struct buffer *reply) {
 }
 
 bool channel_has_output(const struct channel *channel) { return channel->first != NULL; }
+
+bool channel_has_input(const struct channel *channel) { return channel->inbox_at < channel->inbox_filled; }
 
 void channel_flush(struct channel *channel) {
     struct outgoing *item;
@@ -100,6 +103,7 @@ void channel_flush(struct channel *channel) {
         }
         item->sent += (size_t)sent;
         if (item->sent < item->buffer.size) continue;
+        channel->queued -= item->buffer.size;
         channel->first = item->next;
         if (!channel->first) channel->last = NULL;
         buffer_free(&item->buffer);

@@ -36,6 +36,7 @@ struct channel {
     uint32_t length;
     struct buffer body;
     struct outgoing *first, *last;
+    size_t queued; /* of replies */
 };
 
 /* Each read moves what is there: true with a whole frame, whose body the caller frees. The server
@@ -46,6 +47,8 @@ bool channel_receive(struct channel *channel, struct frame *frame);
 struct buffer reply_begin(uint32_t id, uint8_t type);
 void reply_end(struct channel *channel, struct buffer *reply);
 bool channel_has_output(const struct channel *channel);
+/* Whether there is more to receive without reading. */
+bool channel_has_input(const struct channel *channel);
 void channel_flush(struct channel *channel);
 
 /* Parsing: every one of these ends the server when the frame does not hold what it should. */

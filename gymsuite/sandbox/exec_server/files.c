@@ -149,7 +149,7 @@ int file_write(int fd, const uint8_t *data, size_t size) {
 static int fill_file(int fd, mode_t mode, const uint8_t *data, size_t size) {
     struct stat status;
     if (fstat(fd, &status)) return -1;
-    if (!S_ISREG(status.st_mode)) {
+    if (!S_ISREG(status.st_mode) || path_is_made_up(fd)) {
         errno = EINVAL;
         return -1;
     }

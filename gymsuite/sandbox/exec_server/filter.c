@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -12,6 +14,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base.h"
 
@@ -48,6 +51,8 @@ enum {
 #define WEAK_PERSONALITIES (0x0040000 | 0x0400000)
 #define ASK_PERSONALITY 0xffffffffu
 
+#define MULTIPATH_TCP 262 /* what Go's listeners ask for first */
+
 /* The lowest byte of clone's flags is a signal; there, a new time namespace cannot be asked for. */
 #define NAMESPACES                                                                                      \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
@@ -72,17 +77,34 @@ enum {
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_personality, 0, 5), LOAD(args[0]),                          \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ASK_PERSONALITY, 2, 0),                                     \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, WEAK_PERSONALITIES, 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
-#define SOCKETS                                                                                         \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 7), LOAD(args[0]),                               \
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 4, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 3, 0), \
+/* Within a family, other protocols do so too, or would have the kernel load a module. */
+#define SOCKETS(netlink)                                                                                \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 15), LOAD(args[0]),                              \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 11, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 3, 0), \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 2, 0),                                            \
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0), REFUSE(EAFNOSUPPORT),                    \
-        ANSWER(SECCOMP_RET_ALLOW)
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 5, 0), REFUSE(EAFNOSUPPORT), LOAD(args[2]),     \
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, IPPROTO_UDP, 0, 5),                                         \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 4, 0),                                      \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MULTIPATH_TCP, 3, 2), LOAD(args[2]),                        \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 2, 0), REFUSE(EPROTONOSUPPORT),              \
+        ANSWER(SECCOMP_RET_ALLOW), ANSWER(netlink)
+/* A program for a socket, or for a filter of system calls, takes part of what the whole machine may have of
+   compiled ones. Without any left, no sandbox could start. */
+#define SOCKET_PROGRAMS                                                                                 \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 7), LOAD(args[1]),                           \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOL_SOCKET, 0, 4), LOAD(args[2]),                           \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_ATTACH_FILTER, 1, 0),                                    \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_ATTACH_REUSEPORT_CBPF, 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
+/* As where a kernel has no filters. */
+#define FILTERS                                                                                         \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1), REFUSE(EINVAL),                             \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 4), LOAD(args[0]),                            \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_SECCOMP, 0, 1), REFUSE(EINVAL), ANSWER(SECCOMP_RET_ALLOW)
 
-static void install(struct sock_filter *rules, size_t count) {
+static int install(struct sock_filter *rules, size_t count, unsigned flags) {
     struct sock_fprog program = {(unsigned short)count, rules};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) die("cannot set no_new_privs");
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) die("cannot install the system call filter");
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
 void filter_owners(void) {
@@ -96,10 +118,10 @@ void filter_owners(void) {
         SKIP(SYS_fchownat),
         ANSWER(SECCOMP_RET_ALLOW),
     };
-    install(rules, sizeof rules / sizeof *rules);
+    if (install(rules, sizeof rules / sizeof *rules, 0)) die("cannot install the filter for owners");
 }
 
-void filter_install(void) {
+static int install_all(uint32_t netlink, unsigned flags) {
     struct sock_filter rules[] = {
         LOAD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCHITECTURE, 1, 0),
@@ -134,6 +156,10 @@ void filter_install(void) {
         DENY(CALL_IO_URING_SETUP),
         DENY(CALL_IO_URING_ENTER),
         DENY(CALL_IO_URING_REGISTER),
+        /* All processes of the machine share what there is of them; libraries do without, where a kernel has none. */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_setup, 0, 1),
+        REFUSE(ENOSYS),
+        DENY(SYS_fanotify_init),
         DENY(SYS_kexec_load),
         DENY(SYS_kexec_file_load),
         DENY(SYS_init_module),
@@ -170,7 +196,9 @@ void filter_install(void) {
         DENY(SYS_modify_ldt),
 #endif
         PERSONALITIES,
-        SOCKETS,
+        SOCKETS(netlink),
+        SOCKET_PROGRAMS,
+        FILTERS,
         DENY_FLAGS(SYS_unshare, NAMESPACES | TIME_NAMESPACE),
         DENY_FLAGS(SYS_clone, NAMESPACES),
         NO_HUGE_PAGES(SYS_mmap, 3, MAP_HUGETLB),
@@ -178,5 +206,12 @@ void filter_install(void) {
         NO_HUGE_PAGES(SYS_shmget, 2, SHM_HUGETLB),
         ANSWER(SECCOMP_RET_ALLOW),
     };
-    install(rules, sizeof rules / sizeof *rules);
+    return install(rules, sizeof rules / sizeof *rules, flags);
+}
+
+int filter_install(void) {
+    /* Some runtimes have kernels of their own, which know of no listeners, and count what they keep. */
+    int listener = install_all(SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    if (listener < 0 && install_all(SECCOMP_RET_ALLOW, 0)) die("cannot install the system call filter");
+    return listener;
 }

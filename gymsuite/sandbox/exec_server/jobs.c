@@ -163,6 +163,7 @@ static void job_empty(struct server *server, struct job *job) {
     for (int i = 0; i < 2; i++) {
         if (job->outputs[i].fd >= 0) leftover_add(server, job->outputs[i].fd);
         job->outputs[i].fd = -1;
+        server->kept -= capture_size(&job->outputs[i].capture);
         buffer_free(&job->outputs[i].capture.kept);
     }
     buffer_free(&job->input);

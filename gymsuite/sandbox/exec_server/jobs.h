@@ -66,6 +66,9 @@ struct server {
     struct archive *archives;
     size_t leftover_count;
     uint32_t processes;
+    int listener;     /* of the filter of system calls, or -1 */
+    size_t most_kept; /* of outputs and replies together, as they are part of the sandbox's memory */
+    size_t kept;      /* of outputs, now */
     uint64_t spent_us;   /* CPU time of all whose end was told by a supervisor */
     uint64_t peak_bytes; /* of the largest process that a supervisor told of */
 };

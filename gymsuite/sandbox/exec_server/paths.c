@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 enum { MOST_LINKS = 40, STEP = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
@@ -88,6 +90,19 @@ int path_open(const char *path, int flags, mode_t mode, bool make) {
         here = next;
     }
     return here;
+}
+
+bool path_is_made_up(int fd) {
+    struct statfs system;
+    if (fstatfs(fd, &system)) return true;
+    switch ((unsigned long)system.f_type) {
+        case PROC_SUPER_MAGIC:
+        case SYSFS_MAGIC:
+        case CGROUP_SUPER_MAGIC:
+        case CGROUP2_SUPER_MAGIC:
+        case DEVPTS_SUPER_MAGIC: return true;
+        default: return false;
+    }
 }
 
 void path_unlock(const char *path) {

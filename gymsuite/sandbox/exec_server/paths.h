@@ -10,6 +10,9 @@
 /* As open(2), for an absolute path. `make` makes the directories that are missing on the way. */
 int path_open(const char *path, int flags, mode_t mode, bool make);
 
+/* What the kernel makes up there is no part of the sandbox's files, and may be a setting of the server itself. */
+bool path_is_made_up(int fd);
+
 /* What its owner may not enter is entered all the same: nobody hides behind a mode. */
 void path_unlock(const char *path);
 void path_unlock_parents(char *path);

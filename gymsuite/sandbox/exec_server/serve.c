@@ -18,13 +18,14 @@
 #include "files.h"
 #include "filter.h"
 #include "jobs.h"
+#include "netlink.h"
 #include "privileges.h"
 #include "starting.h"
 #include "streams.h"
 #include "supervise.h"
 #include "tree.h"
 
-enum { FIXED = 3, PATIENCE_US = 8000000, TICK_US = 2000 };
+enum { FIXED = 3, PATIENCE_US = 8000000, TICK_US = 2000, MOST_KEPT = 256 << 20, KEPT_PART = 8 };
 
 /* Every KILL_ALL is answered when PID 1 is alone, or when patience runs out. */
 struct clearing {
@@ -140,13 +141,17 @@ static void watch(struct polled *polled, int fd, short events) {
     polled->fds[polled->count++] = (struct pollfd){.fd = fd, .events = events};
 }
 
-enum { CHANNEL_IN, SIGNALS, CHANNEL_OUT };
+/* Whoever does not take what it asked for gets no more of it made. */
+static bool crowded(const struct server *server) { return server->channel.queued > server->most_kept; }
+
+enum { CHANNEL_IN, SIGNALS, CHANNEL_OUT, LISTENER };
 
 static void watch_all(struct server *server, struct polled *polled, int signals) {
     polled->count = 0;
-    watch(polled, server->channel.in, POLLIN);
+    watch(polled, crowded(server) ? -1 : server->channel.in, POLLIN);
     watch(polled, signals, POLLIN);
     watch(polled, channel_has_output(&server->channel) ? server->channel.out : -1, POLLOUT);
+    watch(polled, server->listener, POLLIN);
     for (struct job *job = server->jobs; job; job = job->next) {
         job->polled = polled->count;
         if (job->supervisor) watch(polled, job->supervisor->control, POLLIN);
@@ -176,9 +181,8 @@ static void take_signals(struct server *server, const struct polled *polled, int
 
 static void take_requests(struct server *server, const struct polled *polled, struct clearing *clearing) {
     struct frame frame;
-    if (!polled->fds[CHANNEL_IN].revents) return;
-    server->channel.drained = false;
-    while (channel_receive(&server->channel, &frame)) dispatch(server, clearing, &frame);
+    if (polled->fds[CHANNEL_IN].revents) server->channel.drained = false;
+    while (!crowded(server) && channel_receive(&server->channel, &frame)) dispatch(server, clearing, &frame);
 }
 
 static bool ready(const struct job *job, const struct polled *polled) {
@@ -201,10 +205,12 @@ static _Noreturn void loop(struct server *server, int signals) {
     for (;;) {
         int64_t wake = jobs_wake(server);
         if (clearing.ids.size && now_us() + TICK_US < wake) wake = now_us() + TICK_US;
+        if (channel_has_input(&server->channel) && !crowded(server)) wake = now_us();
         watch_all(server, &polled, signals);
         sleep_until_ready(&polled, wake);
         take_requests(server, &polled, &clearing);
         take_signals(server, &polled, signals);
+        if (polled.fds[LISTENER].revents) netlink_serve(server->listener);
         serve_jobs(server, &polled);
         leftovers_pump(server);
         jobs_settle(server);
@@ -254,11 +260,13 @@ static void say_hello(struct channel *channel) {
 /* Without the counters' descriptors, the usual places are looked into. */
 static void configure(struct server *server, int argc, char **argv) {
     int memory = -1, pids = -1;
+    server->most_kept = MOST_KEPT;
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 < argc && !strcmp(argv[i], "--memory-events")) memory = atoi(argv[i + 1]);
         else if (i + 1 < argc && !strcmp(argv[i], "--pids-events")) pids = atoi(argv[i + 1]);
         else if (i + 1 < argc && !strcmp(argv[i], "--owners")) filter_owners();
-        else die("serve PROCESSES [--memory-events FD] [--pids-events FD] [--owners 1]");
+        else if (i + 1 < argc && !strcmp(argv[i], "--memory")) server->most_kept = strtoull(argv[i + 1], NULL, 10) / KEPT_PART;
+        else die("serve PROCESSES [--memory-events FD] [--pids-events FD] [--memory BYTES] [--owners 1]");
     }
     server->limits = limits_open(memory, pids);
 }
@@ -274,7 +282,7 @@ _Noreturn void serve(int argc, char **argv) {
     privileges_reduce();
     configure(&server, argc, argv);
     prctl(PR_SET_DUMPABLE, 0);
-    filter_install();
+    server.listener = filter_install();
     say_hello(&server.channel);
     loop(&server, signals);
 }

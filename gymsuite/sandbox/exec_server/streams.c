@@ -7,6 +7,7 @@
 
 enum {
     LEFTOVERS = 64,
+    LEAST_KEPT = 64 << 10, /* of each output */
     CHUNK = 64 << 10,
     CHUNKS = 16, /* of one pipe at a time, so that no command starves its neighbours */
 };
@@ -71,9 +72,19 @@ static void tell_output(struct server *server, const struct job *job, enum strea
     reply_end(&server->channel, &frame);
 }
 
+/* However little room there is, what somebody else wrote leaves some for this. */
+static void keep(struct server *server, struct capture *capture, const void *data, size_t size) {
+    size_t before = capture_size(capture), held = server->kept + server->channel.queued;
+    size_t room = held < server->most_kept ? server->most_kept - held : 0;
+    if (before + room < LEAST_KEPT) room = LEAST_KEPT - before;
+    if (size > room) capture_limit(capture, before + room);
+    capture_add(capture, data, size);
+    server->kept += capture_size(capture) - before;
+}
+
 void output_add(struct server *server, struct job *job, enum stream stream, const void *data, size_t size) {
     struct output *output = &job->outputs[stream - STDOUT];
-    if (!job->spawned) capture_add(&output->capture, data, size);
+    if (!job->spawned) keep(server, &output->capture, data, size);
     if (!job->window || !size) return;
     tell_output(server, job, stream, data, size);
     output->credit = output->credit > size ? output->credit - (uint32_t)size : 0;

@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "paths.h"
@@ -78,20 +76,6 @@ static void record(const struct walk *walk, struct buffer *reply, const struct s
     buffer_append(reply, walk->path, walk->path_size);
 }
 
-/* What the kernel makes up there is no part of the sandbox's files. */
-static bool made_up(int fd) {
-    struct statfs system;
-    if (fstatfs(fd, &system)) return true;
-    switch ((unsigned long)system.f_type) {
-        case PROC_SUPER_MAGIC:
-        case SYSFS_MAGIC:
-        case CGROUP_SUPER_MAGIC:
-        case CGROUP2_SUPER_MAGIC:
-        case DEVPTS_SUPER_MAGIC: return true;
-        default: return false;
-    }
-}
-
 /* Takes the descriptor over, unless it returns an error. */
 static int enter(struct walk *walk, int fd, const struct stat *status, bool unlocked) {
     if (walk->depth == DEPTH) return ENAMETOOLONG;
@@ -111,7 +95,7 @@ static void visit_directory(struct walk *walk, const char *name, const struct st
         if (errno != ENOENT) skip(walk, reply, errno);
         return;
     }
-    bool foreign = status->st_dev != level->device && made_up(fd);
+    bool foreign = status->st_dev != level->device && path_is_made_up(fd);
     int error = foreign ? 0 : enter(walk, fd, status, unlocked);
     if (!foreign && !error) return;
     if (unlocked) entry_lock(fd, status->st_mode);
@@ -237,7 +221,7 @@ static int open_root(struct walk *walk, char *path) {
         fd = path_open(path, flags, 0, false);
     }
     if (fd < 0) return errno;
-    int error = fstat(fd, &status) || made_up(fd) ? EINVAL : enter(walk, fd, &status, false);
+    int error = fstat(fd, &status) || path_is_made_up(fd) ? EINVAL : enter(walk, fd, &status, false);
     if (error) close(fd);
     return error;
 }

@@ -3,6 +3,7 @@
 from gymsuite.sandbox.conformance import isolation
 from gymsuite.sandbox.conformance.abuse.attack import Answer, Attack, inside, python, shell
 from gymsuite.sandbox.conformance.case import PATIENCE, expect, same
+from gymsuite.sandbox.conformance.files import refused
 from gymsuite.sandbox.protocol import Sandbox
 
 KIND = "kernel"
@@ -168,6 +169,47 @@ for path in ["/dev/.channel", *glob.glob("/run/*.sock"), *glob.glob("/dev/*.sock
         pass
 """
 
+_SHARED = """
+import ctypes, platform, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+setup, fanotify, seccomp = {"x86_64": (206, 300, 317), "aarch64": (0, 262, 277)}[platform.machine()]
+class Program(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_ushort), ("rules", ctypes.c_char_p)]
+program = Program(1, struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+given = ctypes.byref(program)
+end = socket.socket(socket.AF_INET)
+file = end.fileno()
+end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+for name, call in (
+    ("asynchronous I/O", lambda: libc.syscall(setup, 1, ctypes.byref(ctypes.c_ulong(0)))),
+    ("fanotify", lambda: libc.syscall(fanotify, 0x200, 0)),
+    ("a socket's program", lambda: libc.setsockopt(file, 1, 26, given, ctypes.sizeof(program))),
+    ("a group's program", lambda: libc.setsockopt(file, 1, 51, given, ctypes.sizeof(program))),
+    ("a filter", lambda: libc.prctl(22, 2, given)),
+    ("a filter by its own call", lambda: libc.syscall(seccomp, 1, 0, given)),
+):
+    if call() >= 0:
+        print("BROKEN", name)
+for protocol in (33, 115, 132, 136, 256):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        try:
+            socket.socket(socket.AF_INET, kind, protocol)
+            print("BROKEN protocol", protocol)
+        except OSError:
+            pass
+"""
+
+
+async def _settings_of_the_writer(sandbox: Sandbox) -> None:
+    settings = "/proc/1/oom_score_adj /proc/1/comm /proc/1/timerslack_ns"
+    before = await sandbox.exec(f"cat {settings}", timeout=PATIENCE)
+    for name in ("oom_score_adj", "comm", "timerslack_ns"):
+        await sandbox.exec(f"ln -sf /proc/self/{name} report", timeout=PATIENCE)
+        await refused(sandbox.write("report", b"1000"))
+        await refused(sandbox.write(f"/proc/1/{name}", b"1000"))
+    after = await sandbox.exec(f"cat {settings}", timeout=PATIENCE)
+    same(after.stdout, before.stdout)
+
 
 async def _whiteouts(sandbox: Sandbox) -> None:
     Answer().check(await sandbox.exec(["python3", "-c", _WHITEOUTS], timeout=PATIENCE))
@@ -192,6 +234,8 @@ ATTACKS = (
            "each refused", shell(_FIRST)),
     Attack(KIND, "overwrites, removes or moves the exec server", "each refused",
            shell(_PROGRAM)),
+    Attack(KIND, "has the exec server write to its own settings, by a link to them",
+           "each refused", inside(_settings_of_the_writer)),
     Attack(KIND, "runs the exec server's own program, in all its ways", "nothing",
            shell(_AS_THE_SERVER)),
     Attack(KIND, "connects to the socket that the exec server came by", "refused, or unheard",
@@ -209,6 +253,8 @@ ATTACKS = (
     Attack(KIND, "asks for io_uring, bpf, perf, userfaultfd, keys, kexec, modules, the new mounts"
            " and clone3", "EPERM; ENOSYS for clone3",
            inside(isolation.dangerous_system_calls_are_refused)),
+    Attack(KIND, "asks for what a whole machine shares: aio, fanotify, compiled filters, protocols",
+           "each refused", python(_SHARED)),
     Attack(KIND, "asks for a namespace of each kind, by unshare and by clone", "EPERM",
            inside(isolation.the_filter_itself_refuses_every_kind_of_namespace)),
     Attack(KIND, "connects to the loopback of the machine", "refused",

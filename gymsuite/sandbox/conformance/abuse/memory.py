@@ -74,6 +74,64 @@ for _ in range(20):
         time.sleep(1000)
 time.sleep(1000)
 """
+_TCP = """
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+held, taken = [], 0
+for _ in range(150):
+    held += [socket.create_connection(listener.getsockname()), listener.accept()[0]]
+    for end in held[-2:]:
+        end.setblocking(False)
+        try:
+            while True:
+                taken += end.send(bytes(1 << 16))
+        except BlockingIOError:
+            pass
+if taken > 300 << 20:
+    print("BROKEN", taken)
+"""
+_UDP = """
+import socket
+sender, held, taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), [], 0
+for _ in range(1500):
+    held.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    held[-1].bind(("127.0.0.1", 0))
+    held[-1].setblocking(False)
+    try:
+        for _ in range(5):
+            sender.sendto(bytes(60_000), held[-1].getsockname())
+    except OSError:
+        pass
+for end in held:
+    try:
+        while True:
+            taken += len(end.recv(1 << 16))
+    except BlockingIOError:
+        pass
+if taken > 300 << 20:
+    print("BROKEN", taken)
+"""
+_ANSWERS = """
+import socket
+held = []
+try:
+    for _ in range(1000):
+        held.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+except OSError as error:
+    print(error)
+if len(held) > 100:
+    print("BROKEN", len(held))
+while held:
+    held.pop().close()
+socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+for protocol in range(1, 23):
+    try:
+        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+        print("BROKEN", protocol)
+    except OSError:
+        pass
+"""
 _SEGMENTS = """
 import ctypes, os, resource, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -173,6 +231,26 @@ ATTACKS = (
         "`oom`",
         python(_SOCKETS, Answer((), ("oom",), perhaps=("timed_out",)), timeout=1.5),
         _NEEDS,
+    ),
+    Attack(
+        KIND,
+        "takes it as buffers of TCP, through its own loopback",
+        "`oom`, or no more than an eighth of it",
+        python(_TCP, Answer((0, 137), perhaps=("oom",))),
+        _NEEDS,
+    ),
+    Attack(
+        KIND,
+        "takes it as buffers of UDP, through its own loopback",
+        "`oom`, or no more than an eighth of it",
+        python(_UDP, Answer((0, 137), perhaps=("oom",))),
+        _NEEDS,
+    ),
+    Attack(
+        KIND,
+        "takes it as answers of the kernel that it never reads (netlink)",
+        "ENFILE after a few sockets",
+        python(_ANSWERS, Answer((0,), (), b"Too many open files in system")),
     ),
     Attack(
         KIND,

@@ -1,5 +1,7 @@
 """Attacks by output and descriptors: floods, silence, streams that are closed or never read."""
 
+import asyncio
+
 from gymsuite.sandbox.conformance.abuse.attack import MIB, Answer, Attack, inside, python, shell
 from gymsuite.sandbox.conformance.abuse.machine import peak_bytes
 from gymsuite.sandbox.conformance.case import PATIENCE, alive, expect, same
@@ -42,9 +44,26 @@ async def _input_that_is_never_read(sandbox: Sandbox) -> None:
     expect(result.timed_out, result)
 
 
+async def _floods_at_once(sandbox: Sandbox) -> None:
+    flood = "head -c 12M /dev/zero; exec head -c 12M /dev/zero >&2"
+    commands = [sandbox.exec(flood, timeout=PATIENCE) for _ in range(15)]
+    for result in await asyncio.gather(*commands):
+        same((result.exit_code, result.truncated, result.oom), (0, True, False))
+
+
+async def _read_at_once(sandbox: Sandbox) -> None:
+    await sandbox.write("big", bytes(24 * MIB))
+    for data in await asyncio.gather(*[sandbox.read("big") for _ in range(16)]):
+        same(len(data or b""), 24 * MIB)
+
+
 ATTACKS = (
     Attack(KIND, "writes 300 MB to both streams, without a line's end",
            "`truncated`: head and tail, in bounded memory here", inside(_flood)),
+    Attack(KIND, "writes 24 MB from each of fifteen commands at once",
+           "`truncated`, by what its memory has room for", inside(_floods_at_once)),
+    Attack(KIND, "has a file that takes much of its memory read many times at once",
+           "one after the other", inside(_read_at_once), ("disk_bytes",)),
     Attack(KIND, "writes until it is ended", "`truncated`, `timed_out`",
            shell("yes", Answer((), ("timed_out",), perhaps=("truncated",)), timeout=0.7)),
     Attack(KIND, "writes from the background what nobody reads",
