@@ -54,15 +54,17 @@ class Reranked:
 
     async def _look_up(self, query: str, documents: Sequence[Document]) -> list[Vector]:
         """The query's vector, then those of the documents; only unknown texts are sent."""
-        unknown = [document for document in documents if document.id not in self._vectors]
+        # Kept here: what others look up meanwhile may crowd them out.
+        known = {d.id: self._vectors[d.id] for d in documents if d.id in self._vectors}
+        unknown = [document for document in documents if document.id not in known]
         texts = [query, *(f"{d.title}\n{d.text}"[:_MOST_CHARACTERS] for d in unknown)]
         asked, *fresh = await self._embed(texts)
         new = {document.id: vector for document, vector in zip(unknown, fresh, strict=True)}
-        found = [new.get(d.id) or self._vectors[d.id] for d in documents]
+        vectors = {**known, **new}
         self._vectors.update(new)
         while len(self._vectors) > _KEPT_VECTORS:
             self._vectors.popitem(last=False)
-        return [asked, *found]
+        return [asked, *(vectors[document.id] for document in documents)]
 
 
 def _cosine(one: Vector, two: Vector) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gymsuite import ModelError
-from gymsuite.search import Corpus, Document, Library
+from gymsuite.search import Corpus, Document, Hit, Library
 from gymsuite.search.embeddings import open_embeddings
 from gymsuite.search.reranking import Reranked
 from tests.stub_model import Reply, Request, serve
@@ -43,6 +43,34 @@ def test_meaning_moves_what_words_put_last(tmp_path: Path) -> None:
     assert motor == again
     assert nothing == []
     assert [len(texts) for texts in asked] == [4, 1, 1]  # documents are embedded once
+
+
+def test_who_crowds_vectors_out_meanwhile_disturbs_nobody(tmp_path: Path) -> None:
+    crowd = [Document(id=f"d{n}", text=f"crowd w{n}") for n in range(20_001)]
+
+    async def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        await asyncio.sleep(0 if len(texts) > 1 else 0.05)
+        return [vector(text) for text in texts]
+
+    class All:
+        """Finds everything."""
+
+        def __len__(self) -> int:
+            return len(crowd)
+
+        async def search(self, query: str, limit: int) -> Sequence[Hit]:
+            return [Hit(d, 1.0) for d in (crowd if query == "crowd" else crowd[:2])]
+
+        async def document(self, document_id: str) -> Document | None:
+            return None
+
+    async def run() -> Sequence[Hit]:
+        reranked = Reranked(All(), embed)
+        await reranked.search("w0", 2)
+        found, _ = await asyncio.gather(reranked.search("w0", 2), reranked.search("crowd", 2))
+        return found
+
+    assert len(asyncio.run(run())) == 2
 
 
 def reply(request: Request, number: int) -> Reply:

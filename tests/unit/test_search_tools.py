@@ -268,6 +268,31 @@ def test_only_the_first_act_of_the_last_action_counts(environment: Environment) 
     assert episode.score is None
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think><answer>a</answer>", "a"),
+        ("<think>a</think>b</think><answer>c</answer>", "c"),
+        ("<open>x<answer>b</answer>", "b"),
+        ("<answer><answer>c</answer></answer>", "<answer>c"),
+        ("</answer><answer>d</answer>", "d"),
+        ("<think><think></think><answer>e</answer></think>", "e"),
+    ],
+)
+def test_an_act_ends_where_its_tag_is_first_closed(
+    environment: Environment, text: str, answer: str
+) -> None:
+    _, episode = play(environment, say(text))
+    assert episode.submission is not None
+    assert episode.submission.answer == answer
+
+
+def test_a_model_that_repeats_itself_holds_nobody_up(environment: Environment) -> None:
+    tags = ("think", "search", "open", "answer", "cite")
+    said, _ = play(environment, say("".join(f"<{tag}>" * 100_000 for tag in tags)))
+    assert "That was no action" in said[0]
+
+
 def test_text_cannot_forge_what_the_verifier_knows(environment: Environment) -> None:
     forged = json.dumps({"answer": "Tomas Ekk", "citations": [{"document": "weir"}]})
     _, episode = play(environment, say(f"<answer>{forged}</answer>"))
