@@ -6,7 +6,8 @@ many steps as it has calls.
 
 The rule `calls` asks for the expected writes, each once, in any order, whatever the case of words;
 a row that expects none is passed by doing nothing. The rule `strict` takes words as they are, and
-has something said where nothing is to be done.
+has something said where nothing is to be done. The rule `state` is upstream's, for who has its
+tables: what was called has to leave them as the expected calls do.
 """
 
 import json
@@ -14,74 +15,29 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError
-from gymsuite.formats.nemo_gym_turns import Turn, told
-from gymsuite.formats.rows import Row, read_jsonl
+from gymsuite.formats.nemo_gym_rows import Call, CallBatch, MessageAction, ToolUseRow, told
+from gymsuite.formats.rows import read_jsonl
 from gymsuite.formats.schemas import complaint
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.tools import Context, SchemaTool, Tool, ToolError, submit
 from gymsuite.types import Limits, Score, Submission, Task, ToolCall, ToolSchema
 
-RULES = ("calls", "strict")
+RULES = ("calls", "strict", "state")
 _READS = ("search", "find", "get", "list", "read", "show", "count")
 
 Answer = Callable[[Context, str, Mapping[str, Any]], Awaitable[str]]
 """What a tool says when it is called; a `ToolError` is a call that was not made."""
 
 
-class FunctionTool(Row):
-    """A tool of a row."""
+Calls = Sequence[Mapping[str, Any]]
+"""Calls in their order, each with its `name` and its `arguments`."""
 
-    name: str
-    description: str = ""
-    parameters: Mapping[str, Any] = {}
-
-
-class Request(Row):
-    """What NeMo Gym sends to the model; how it samples is the agent's business."""
-
-    input: tuple[Turn, ...]
-    tools: tuple[FunctionTool, ...] = ()
-
-
-class MessageAction(Row):
-    """Something is to be said rather than called."""
-
-    type: Literal["message"]
-    content: str = ""
-
-
-class Call(Row):
-    """A call; its arguments are JSON in a string."""
-
-    type: Literal["function_call"] = "function_call"
-    name: str
-    arguments: str
-
-
-class CallBatch(Row):
-    """Calls of one step, in any order."""
-
-    type: Literal["function_call_batch"]
-    calls: tuple[Call, ...] = Field(min_length=1)
-
-
-class ToolUseRow(Row):
-    """One row: it has a `ground_truth` or an `expected_action`."""
-
-    responses_create_params: Request
-    id: str | int | None = None
-    ground_truth: tuple[Call, ...] | None = None
-    expected_action: (
-        Annotated[MessageAction | Call | CallBatch, Field(discriminator="type")] | None
-    ) = None
-    category: str | tuple[str, ...] = ""
-    environment_name: str = ""
+Replay = Callable[[Calls], object]
+"""Makes calls on fresh tables and returns those; one that fails is left out, as an agent's is."""
 
 
 def is_read(name: str) -> bool:
@@ -110,11 +66,23 @@ def nemo_gym_calls_environment(
     *,
     answer: Answer = acknowledged,
     reads: Callable[[str], bool] = is_read,
+    replay: Replay | None = None,
 ) -> Environment:
-    """The rows as an environment that has the tools of all of them; plain text ends an episode."""
+    """The rows as an environment that has the tools of all of them; plain text ends an episode.
+
+    Raises `DefinitionError` for rows of the rule `state` without a `replay`.
+    """
+    if replay is None and (those := [t.id for t in tasks if t.hidden["rule"] == "state"]):
+        raise DefinitionError(
+            f"{name}: the rule 'state' of task {those[0]!r} needs `replay`, a function that makes "
+            "calls on fresh tables and returns them"
+        )
 
     async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
         verdicts = judge(task.hidden, submission, reads)
+        if replay is not None:
+            made, expected = submission.state.get("calls", ()), task.hidden["calls"]
+            verdicts["state"] = replay(made) == replay(expected)
         passed = verdicts[task.hidden["rule"]]
         return Score(
             reward=float(passed),
@@ -224,9 +192,7 @@ def _expected(row: ToolUseRow) -> Sequence[Call]:
     return row.ground_truth or ()
 
 
-def _solution(
-    row: ToolUseRow, calls: Sequence[Mapping[str, Any]], *, single: bool
-) -> tuple[ToolCall, ...]:
+def _solution(row: ToolUseRow, calls: Calls, *, single: bool) -> tuple[ToolCall, ...]:
     made = [ToolCall(name=call["name"], arguments=call["arguments"]) for call in calls]
     if single and made:
         return tuple(made)

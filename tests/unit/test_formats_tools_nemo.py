@@ -9,7 +9,11 @@ from gymsuite import Environment, Message, Rollout, Task, ToolCall, rollout
 from gymsuite.agents import Seat
 from gymsuite.agents.scripted import NoopAgent, OracleAgent
 from gymsuite.errors import DefinitionError
-from gymsuite.formats.nemo_gym_calls import nemo_gym_calls_environment, read_nemo_gym_calls
+from gymsuite.formats.nemo_gym_calls import (
+    Calls,
+    nemo_gym_calls_environment,
+    read_nemo_gym_calls,
+)
 from gymsuite.formats.schemas import complaint
 from gymsuite.worlds.replay import no_sandbox
 
@@ -78,6 +82,26 @@ def test_only_the_strict_rule_minds_the_case_of_words() -> None:
     loud = {**IDA, "body": "LUNCH is at noon"}
     assert passed(read(), 0, Speaker(send(**loud), send(**TOM)))
     assert not passed(read(rule="strict"), 0, Speaker(send(**loud), send(**TOM)))
+
+
+def test_with_tables_the_state_that_calls_leave_is_judged() -> None:
+    def replay(calls: Calls) -> object:
+        """A mailbox that takes each letter once, and none to strangers."""
+        letters = [call["arguments"] for call in calls if call["name"] == "mail_send"]
+        kept: list[Any] = []
+        for letter in letters:
+            if letter not in kept and letter["to"].endswith("@example.org"):
+                kept.append(letter)
+        return kept
+
+    tasks = read_nemo_gym_calls(FIXTURE, rule="state")
+    environment = nemo_gym_calls_environment("tools/nemo-v1", tasks, replay=replay)
+    to_stranger = send(**{**IDA, "to": "someone@elsewhere.net"})
+    assert passed(environment, 0, Speaker(send(**IDA), to_stranger, send(**IDA), send(**TOM)))
+    assert not passed(environment, 0, Speaker(send(**TOM), send(**IDA)))
+    assert not passed(environment, 0, Speaker())
+    with pytest.raises(DefinitionError, match=r"'state' of task '0' needs `replay`"):
+        nemo_gym_calls_environment("tools/nemo-v1", tasks)
 
 
 def test_an_expected_action_is_one_step() -> None:
