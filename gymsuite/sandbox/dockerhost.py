@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -29,7 +30,8 @@ _LISTINGS = 16
 class DockerHost:
     """An Engine, what it can do, and the one of its runtimes that containers run in.
 
-    `sockets` is this process's directory for those to which exec servers come.
+    `server` is this process's copy of the exec server, as another version's may take the place of
+    the installed one. `sockets` is its directory for those to which exec servers come.
     """
 
     engine: Engine
@@ -70,9 +72,11 @@ class DockerHost:
             scratches = stack.enter_context(closing(Scratches(store.cache / "live")))
             try:
                 sockets = await asyncio.to_thread(scratches.fresh)
+                own = sockets / server.name
+                await asyncio.to_thread(lambda: shutil.copy(server, own))
             except OSError as error:
                 raise SandboxError(f"cannot write below {store.cache}: {error}") from error
-            yield cls(engine, able, runtime, server, sockets, store, report, starts)
+            yield cls(engine, able, runtime, own, sockets, store, report, starts)
 
     @property
     def provider(self) -> str:

@@ -52,7 +52,6 @@ class LocalHost:
     """
 
     bwrap: Bubblewrap
-    server: Path
     uid: int
     gid: int
     drops: bool
@@ -82,9 +81,8 @@ class LocalHost:
         remove_stale(scratches.parent)
         keepers = Keepers(server, uid, gid, cgroups)
         host = cls(
-            bwrap, server, uid, gid, drops=drops, flat=True, users=drops, in_memory=True,
-            cgroups=cgroups, keepers=keepers, masks=Masks.find(), scratches=scratches,
-            snapshots=Snapshots(),
+            bwrap, uid, gid, drops=drops, flat=True, users=drops, in_memory=True, cgroups=cgroups,
+            keepers=keepers, masks=Masks.find(), scratches=scratches, snapshots=Snapshots(),
         )  # fmt: skip
         try:
             complaint = ""
@@ -197,7 +195,7 @@ async def _try(host: LocalHost, layer: Path) -> tuple[str, bool]:
 def _trial(host: LocalHost, layer: Path) -> list[str]:
     stage = Stage()
     mounts = Mounts(
-        stage.host(host.server),
+        stage.program(),
         (stage.host(layer),),
         stage.upper(1 << 20, 0),
         (),

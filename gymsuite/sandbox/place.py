@@ -61,7 +61,7 @@ def words(host: LocalHost, place: Place) -> list[str]:
     layers += [stage.kept(f"{frozen.key}/upper") for frozen in place.image.frozen]
     room = place.quota.room(place.image.frozen)
     mounts = Mounts(
-        server=stage.host(host.server),
+        server=stage.program(),
         layers=tuple(layers),
         scratch=stage.host(place.scratch) if place.scratch else stage.upper(*room),
         binds=tuple((stage.host(path), target) for path, target in place.binds),

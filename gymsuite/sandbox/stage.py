@@ -16,6 +16,10 @@ class Stage:
         """Name a path of this machine."""
         return self._name("bind", str(path))
 
+    def program(self) -> str:
+        """Name the keeper's copy of its own program, which is the exec server's as well."""
+        return self.kept("exec-server")
+
     def kept(self, place: str) -> str:
         """Name what the keeper keeps: by its key, or a path below one."""
         return self._name("kept", place)

@@ -38,7 +38,7 @@ def directory(image: Image, path: str) -> str:
         hidden = any(place.parent.is_relative_to(path) for path in image.hides)
         if place.is_relative_to(bind) and (hidden or not Path(inside).is_dir()):
             raise _error(image, path, f"{bind} is this machine's, and read-only")
-    for above in (*reversed(place.parents), place):
+    for above in (place, *place.parents[:-1]):
         entry = lookup(image.layers, str(above))
         if entry is not None and not stat.S_ISDIR(entry.status.st_mode):
             raise _error(image, path, f"{above} is no directory")

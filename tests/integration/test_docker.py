@@ -140,6 +140,8 @@ def test_limits_are_those_of_the_spec_and_are_enforced(
     assert (wished["ReadonlyRootfs"], wished["Init"], wished["Privileged"]) == (True, False, False)
     assert wished["LogConfig"]["Type"] == "none"
     assert "/proc/kcore" in wished["MaskedPaths"]
+    (server,) = (one for one in wished["Mounts"] if one["Target"] == "/dev/.exec")
+    assert Path(server["Source"]).is_relative_to(default_cache() / "live"), "others replace theirs"
     assert limits == {
         "network": "none",
         "pids": 20,

@@ -5,6 +5,7 @@ import os
 import random
 import struct
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -34,8 +35,8 @@ HARMLESS = {0, 70}  # the channel ended, or it refused what it was sent
 
 
 @pytest.fixture(scope="session")
-def watched_host(local_host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> LocalHost:
-    """A host whose exec server checks each access to its memory, and dies of the first bad one."""
+def watched_server(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exec server that checks each access to its memory, and dies of the first bad one."""
     server = tmp_path_factory.mktemp("watched") / "exec-server"
     sources = (Path(binary.__file__).parent / "exec_server").glob("*.c")
     flags = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -44,7 +45,14 @@ def watched_host(local_host: LocalHost, tmp_path_factory: pytest.TempPathFactory
     if subprocess.run(probe, input=b"int main(void) { return 0; }", check=False).returncode:
         missing("a compiler with AddressSanitizer", f"{compiler} {' '.join(flags)} fails")
     subprocess.run([compiler, *flags, "-o", str(server), *map(str, sources)], check=True)
-    return replace(local_host, server=server)
+    return server
+
+
+@pytest.fixture(scope="module")
+def watched_host(local_host: LocalHost, watched_server: Path) -> Iterator[LocalHost]:
+    keepers = Keepers(watched_server, local_host.uid, local_host.gid, local_host.cgroups)
+    yield replace(local_host, keepers=keepers)
+    keepers.close()
 
 
 def frame(request: int, kind: int, payload: bytes) -> bytes:
@@ -328,9 +336,9 @@ def test_a_full_day_of_a_server_touches_only_its_own_memory(
 
 
 def test_a_full_day_of_a_keeper_touches_only_its_own_memory(
-    watched_host: LocalHost, local_host: LocalHost, local_image: Image
+    watched_server: Path, local_host: LocalHost, local_image: Image
 ) -> None:
-    keepers = Keepers(watched_host.server, local_host.uid, local_host.gid, local_host.cgroups)
+    keepers = Keepers(watched_server, local_host.uid, local_host.gid, local_host.cgroups)
     host = replace(local_host, keepers=keepers)
     broken = replace(local_image, layers=(Path("/no-such-layer"),))
 

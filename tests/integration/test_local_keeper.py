@@ -1,9 +1,11 @@
 """The keeper of local sandboxes: whatever is killed, forked or cancelled, nothing is left."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from gymsuite import Sandbox, SandboxDead, SandboxError, SandboxSpec
+from gymsuite.sandbox import binary
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.keepers import Keepers
 from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_local
@@ -64,7 +67,7 @@ asyncio.run(main())
 @pytest.fixture
 def own_host(local_host: LocalHost) -> Iterator[LocalHost]:
     """A host with a keeper of its own."""
-    keepers = Keepers(local_host.server, local_host.uid, local_host.gid, local_host.cgroups)
+    keepers = Keepers(binary.exec_server(), local_host.uid, local_host.gid, local_host.cgroups)
     yield replace(local_host, keepers=keepers)
     keepers.close()
 
@@ -117,6 +120,29 @@ def test_a_killed_keeper_takes_its_sandboxes_along_and_the_next_one_starts(
     asyncio.run(main())
     assert_gone(processes)
     assert len(cgroups_of(os.getpid())) <= 2 * len(own_host.cgroups.parents), "one spare each"
+
+
+@pytest.mark.parametrize("instead", [b"another version", None])
+def test_a_program_that_is_replaced_in_mid_run_is_used_to_the_end(
+    local_host: LocalHost, local_image: Image, tmp_path: Path, instead: bytes | None
+) -> None:
+    program = Path(shutil.copy(binary.exec_server(), tmp_path / "exec-server"))
+    keepers = Keepers(program, local_host.uid, local_host.gid, local_host.cgroups)
+    host = replace(local_host, keepers=keepers)
+
+    def replaced() -> None:
+        program.unlink()
+        if instead is not None:
+            program.write_bytes(instead)
+
+    async def main() -> None:
+        async with open_local(host, local_image, SPEC) as before:
+            replaced()
+            async with open_local(host, local_image, SPEC) as after:
+                assert [await echo(before), await echo(after)] == [b"up\n"] * 2
+
+    with contextlib.closing(keepers):
+        asyncio.run(main())
 
 
 def test_a_provider_that_was_closed_starts_nothing(tmp_path: Path, local_image: Image) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from gymsuite import ExecResult, Sandbox, SandboxDead, SandboxError, SandboxSpec
 from gymsuite.errors import PathRefused
+from gymsuite.sandbox import binary
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.keepers import Keepers
@@ -26,7 +27,7 @@ MIB = 1 << 20
 @pytest.fixture
 def no_cgroups(local_host: LocalHost) -> Iterator[LocalHost]:
     """This machine, if no cgroup could be made on it."""
-    keepers = Keepers(local_host.server, local_host.uid, local_host.gid, Cgroups())
+    keepers = Keepers(binary.exec_server(), local_host.uid, local_host.gid, Cgroups())
     yield replace(local_host, cgroups=Cgroups(), keepers=keepers)
     keepers.close()
 

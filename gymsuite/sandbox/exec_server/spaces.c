@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -83,6 +84,18 @@ static void strip(void) {
         give_up("cannot leave", "the root directory");
 }
 
+/* Its file may be replaced by another version's while this process runs, or be gone. */
+static void keep_program(void) {
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int to = open(STAGE "/" PROGRAM, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+    ssize_t sent;
+    if (from < 0 || to < 0) give_up("cannot keep", "its program");
+    while ((sent = sendfile(to, from, NULL, 1 << 20)) > 0) continue;
+    if (sent || fchmod(to, 0555)) give_up("cannot keep", "its program");
+    close(from);
+    close(to);
+}
+
 struct spaces spaces_make(void) {
     struct spaces spaces;
     if (getuid()) enter_user_namespace();
@@ -95,6 +108,7 @@ struct spaces spaces_make(void) {
     if (setns(spaces.outside, CLONE_NEWNS)) give_up("cannot return to", "a mount namespace");
     enter_another();
     mount_stage("mode=700");
+    keep_program();
     spaces.own = current();
     return spaces;
 }

@@ -3,6 +3,7 @@
 #define GYMSUITE_SPACES_H
 
 #define STAGE "/tmp" /* what the keeper keeps is mounted there, and what a sandbox is made of is shown there */
+#define PROGRAM "exec-server" /* its name there */
 #define UPPER STAGE "/upper" /* in the mount namespace of a sandbox's process: what the sandbox writes */
 
 /* `own` is the keeper's. `outside` is as the machine's, and sees what is mounted there later. `bare` has what bubblewrap needs to run, and little
