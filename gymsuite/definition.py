@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from gymsuite.complaints import complaints
 from gymsuite.environment import Collect, Prepare, Respond, Solve, TaskGate, Verifier
 from gymsuite.errors import DefinitionError, GymsuiteError, describe
 from gymsuite.tools import Tool, submit
@@ -65,14 +66,6 @@ def read_definition(folder: Path, name: str, options: Mapping[str, str] = {}) ->
         respond=_function(module, "respond", where),
         solve=_function(module, "solve", where),
         gate=_gate(module, where),
-    )
-
-
-def complaints(error: ValidationError) -> str:
-    """What is wrong with data that an author wrote, in one line and without the data itself."""
-    return "; ".join(
-        f"{'.'.join(map(str, e['loc'])) or 'it'}: {e['msg']}"
-        for e in error.errors(include_input=False, include_url=False)
     )
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
-from gymsuite.definition import complaints, read_definition
+from gymsuite.complaints import complaints
+from gymsuite.definition import read_definition
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError, UsageError
 from gymsuite.suite import recipes_folder, suite_root

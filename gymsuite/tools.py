@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import (
     DefinitionError,
     GymsuiteError,
@@ -210,7 +211,7 @@ class Toolbox:
         try:
             arguments = self.arguments[call.name].model_validate(dict(call.arguments))
         except ValidationError as error:
-            return f"error: bad arguments for {call.name!r}: {_complaints(error)}"
+            return f"error: bad arguments for {call.name!r}: {complaints(error, 'arguments')}"
         try:
             reply = await tool(context, **dict(arguments))
         except (ToolError, PathRefused) as error:
@@ -255,9 +256,3 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
     for field_schema in schema.get("properties", {}).values():
         field_schema.pop("title", None)
     return schema
-
-
-def _complaints(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()
-    )

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from gymsuite.agents.source import AgentOptions, AgentSource
 from gymsuite.chat import ChatClient, ChatSettings, open_chat
+from gymsuite.complaints import complaints
 from gymsuite.errors import Truncated, UsageError
 from gymsuite.types import Action, Message, Observation, ToolSchema
 
@@ -62,5 +63,4 @@ def _settings(options: AgentOptions) -> ChatSettings:
         )
     except ValidationError as error:
         # pydantic's own text would repeat the value, and a base URL may hold a password
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise UsageError(f"agent 'openai': {problems}") from None
+        raise UsageError(f"agent 'openai': {complaints(error)}") from None

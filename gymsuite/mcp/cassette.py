@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gymsuite.definition import complaints
+from gymsuite.complaints import complaints
 from gymsuite.errors import DefinitionError, InfrastructureError
 from gymsuite.mcp.redaction import Redact, nothing
 from gymsuite.mcp.requests import Allowance, OpenServers, Request, Result, Servers

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gymsuite.definition import complaints
+from gymsuite.complaints import complaints
 from gymsuite.errors import DefinitionError, InfrastructureError
 from gymsuite.types import Model, ToolSchema
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import UsageError
 from gymsuite.runs.log import StoreError
 from gymsuite.types import Model
@@ -89,7 +90,7 @@ class RunDirectory:
                 )
             return Manifest.model_validate_json(raw)
         except ValidationError as error:
-            raise UsageError(f"{path} is damaged: {_first_problem(error)}") from error
+            raise UsageError(f"{path} is damaged: {complaints(error, 'the file')}") from error
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Store what the run is."""
@@ -102,8 +103,8 @@ class RunDirectory:
             return _TIMING_LIST.validate_json(raw) if raw is not None else ()
         except ValidationError as error:
             raise UsageError(
-                f"{self.path / _TIMINGS} is damaged: {_first_problem(error)}; it holds times "
-                "only, so that it may be removed"
+                f"{self.path / _TIMINGS} is damaged: {complaints(error, 'the file')}; it holds "
+                "times only, so that it may be removed"
             ) from error
 
     def write_timings(self, timings: tuple[Timing, ...]) -> None:
@@ -184,9 +185,3 @@ def _read(path: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors(include_input=False, include_url=False)[0]
-    field = ".".join(map(str, problem["loc"]))
-    return f"{field}: {problem['msg']}" if field else problem["msg"]

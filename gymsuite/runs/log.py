@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import InfrastructureError
 from gymsuite.types import Failure, Rollout, Usage
 
@@ -174,10 +175,8 @@ def _readable(path: Path) -> Iterator[BinaryIO]:
 
 
 def _damaged(path: Path, where: int | str, error: ValidationError) -> StoreError:
-    problem = error.errors(include_input=False, include_url=False)[0]
-    field = ".".join(map(str, problem["loc"])) or "the line"
     return StoreError(
-        f"{path}:{where}: damaged: {field}: {problem['msg']}; only the last line of a run can be "
-        "torn by a crash: restore the file, or start a new run directory",
+        f"{path}:{where}: damaged: {complaints(error, 'the line')}; only the last line of a run "
+        "can be torn by a crash: restore the file, or start a new run directory",
         retryable=False,
     )

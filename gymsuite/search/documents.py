@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 from pydantic_core import from_json
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import DefinitionError
 from gymsuite.types import Model
 
@@ -51,10 +52,8 @@ def _documents(
         try:
             yield _tolerant(row)
         except ValidationError as error:
-            problem = error.errors()[0]
-            where = ".".join(map(str, problem["loc"])) or "line"
             raise DefinitionError(
-                f"{path}:{number}: {where}: {problem['msg']}; a document is "
+                f"{path}:{number}: {complaints(error, 'line')}; a document is "
                 '{"id": ..., "title": ..., "text": ...}'
             ) from error
 

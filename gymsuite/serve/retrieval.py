@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gymsuite.complaints import complaints
 from gymsuite.search.documents import Document
 from gymsuite.search.excerpts import finds, page_of, snippet, words_of
 from gymsuite.search.retriever import Hit, Retriever
@@ -189,9 +190,7 @@ def _read(kind: type[Any], body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - an
     try:
         return kind.model_validate(dict(body))
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
-        raise _Bad(422, f"{where}: {problem['msg']}") from error
+        raise _Bad(422, complaints(error)) from error
 
 
 def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
