@@ -145,10 +145,13 @@ class GymEnv(gymnasium.Env[Observation, Action]):
 
     def close(self) -> None:
         """End the episode and everything it held; may be called again."""
-        if self._portal is not None:
-            self._portal.call(self._release())
-            self._portal.close()
-            self._portal = None
+        portal, self._portal = self._portal, None
+        if portal is None:
+            return
+        try:
+            portal.call(self._release())
+        finally:
+            portal.close()
 
     def _choose(self, options: Mapping[str, Any]) -> Task:
         if unknown := options.keys() - {"task"}:
@@ -168,13 +171,15 @@ class GymEnv(gymnasium.Env[Observation, Action]):
         return await self._episode.reset(task, seed)
 
     async def _end_episode(self) -> None:
-        if self._episode is not None:
-            await self._episode.__aexit__(None, None, None)
-            self._episode = None
+        episode, self._episode = self._episode, None
+        if episode is not None:
+            await episode.__aexit__(None, None, None)
 
     async def _release(self) -> None:
-        await self._end_episode()
-        await self._provider.aclose()
+        try:
+            await self._end_episode()
+        finally:
+            await self._provider.aclose()
 
 
 def check_gymnasium(environment: Environment, provider: LazyProvider) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import functools
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -131,6 +132,23 @@ def test_close_and_reset_release_the_sandboxes(env: GymEnv, provider: FakeProvid
         env.step(say(WRITE))
     env.close()
     assert [s.closed for s in provider.opened] == [True, True]
+
+
+def test_a_sandbox_that_cannot_be_closed_keeps_no_thread(environment: Environment) -> None:
+    @asynccontextmanager
+    async def open_sticky(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        async with FakeProvider().open(spec) as sandbox:
+            yield sandbox
+        raise SandboxError("stuck")
+
+    before = threading.active_count()
+    env = GymEnv(environment, open_sandbox=open_sticky)
+    env.reset(seed=0)
+    env.step(say(WRITE))
+    with pytest.raises(SandboxError, match="stuck"):
+        env.close()
+    assert threading.active_count() == before
+    env.close()
 
 
 def test_it_works_below_a_running_loop(env: GymEnv, provider: FakeProvider) -> None:
