@@ -19,6 +19,7 @@ from gymsuite.cli.evaluating import default_concurrency
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import (
     CacheOption,
+    ConcurrencyOption,
     DatasetOption,
     JsonOption,
     ProviderOption,
@@ -50,10 +51,7 @@ def check(
         int | None,
         typer.Option("--tasks", "-n", min=1, metavar="N", help="A sample of tasks, not all."),
     ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
-    ] = None,
+    concurrency: ConcurrencyOption = None,
     red_team: Annotated[
         bool,
         typer.Option(

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gymsuite.agents import BUILT_IN, AgentOptions
+from gymsuite.agents import AgentOptions
+from gymsuite.cli import eval_options as options
 from gymsuite.cli.options import (
     CacheOption,
     DatasetOption,
@@ -31,123 +32,31 @@ from gymsuite.runs.plan import Choice
 from gymsuite.runs.recordings import open_recordings
 from gymsuite.runs.sandboxes import SandboxSource
 
-_KEY = "OPENAI_API_KEY"
-_MODEL, _HOW = "The model of --agent openai", "Where the run goes, and how"
-
 
 def evaluate(
     environments: Annotated[
         list[str], typer.Argument(metavar="ENV", help="Ids, such as coding/pybugs-v1.")
     ],
     *,
-    agent: Annotated[
-        str,
-        typer.Option("--agent", "-a", help=f"{', '.join(BUILT_IN)}, or your own as module:attr."),
-    ],
-    tasks: Annotated[
-        int | None,
-        typer.Option(
-            "--tasks", "-n", min=1, metavar="N", help="So many tasks: a fixed sample, not all."
-        ),
-    ] = None,
-    names: Annotated[
-        list[str] | None,
-        typer.Option("--task", metavar="ID", help="Only this task; may be repeated."),
-    ] = None,
-    repeats: Annotated[
-        int, typer.Option("--repeats", "-k", min=1, metavar="K", help="Play each task K times.")
-    ] = 1,
-    split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only tasks of this split.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="What the seeds of all rollouts come from.")
-    ] = 0,
-    replay: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="The run that the agent `replay` repeats.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", rich_help_panel=_MODEL)
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            envvar="OPENAI_BASE_URL",
-            help="Such as http://localhost:8000/v1.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    api_key_env: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"The variable that holds the API key; {_KEY} if not given.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, metavar="T", rich_help_panel=_MODEL)
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="In one action.", rich_help_panel=_MODEL),
-    ] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="For one action, retries and all.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = 600,
-    body: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="More fields for every request.", rich_help_panel=_MODEL),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="The run directory; a new one below ./runs.",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Do only what is missing from --out.", rich_help_panel=_HOW),
-    ] = False,
-    retry_failed: Annotated[
-        bool,
-        typer.Option(
-            "--retry-failed",
-            help="With --resume: try again what failed for good, too.",
-            rich_help_panel=_HOW,
-        ),
-    ] = False,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            "--concurrency",
-            "-c",
-            min=1,
-            metavar="N",
-            help="Rollouts at once; 2 for each CPU.",
-            rich_help_panel=_HOW,
-        ),
-    ] = None,
-    attempts: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Tries at a rollout that fails for a passing reason.",
-            rich_help_panel=_HOW,
-        ),
-    ] = 3,
+    agent: options.AgentOption,
+    tasks: options.CountOption = None,
+    names: options.NamesOption = None,
+    repeats: options.RepeatsOption = 1,
+    split: options.SplitOption = None,
+    seed: options.SeedOption = 0,
+    replay: options.ReplayOption = None,
+    model: options.ModelOption = None,
+    base_url: options.BaseUrlOption = None,
+    api_key_env: options.KeyOption = None,
+    temperature: options.TemperatureOption = None,
+    max_tokens: options.MaxTokensOption = None,
+    timeout: options.TimeoutOption = 600,
+    body: options.BodyOption = None,
+    out: options.OutOption = None,
+    resume: options.ResumeOption = False,
+    retry_failed: options.RetryOption = False,
+    concurrency: options.ConcurrencyOption = None,
+    attempts: options.AttemptsOption = 3,
     settings: SetOption = None,
     dataset: DatasetOption = None,
     provider: ProviderOption = None,
@@ -165,11 +74,10 @@ def evaluate(
             f"--model {model} is served on this machine: run `gymsuite models serve {model}` in "
             "another terminal, and give the --base-url that it prints"
         )
-    where = out or default_out(agent, environments)
     request = Request(
         environments=environments,
         agent=agent,
-        out=where,
+        out=out or default_out(agent, environments),
         options=AgentOptions(
             base_url=base_url,
             model=model,
@@ -218,7 +126,7 @@ def make_importable() -> None:
 
 
 def _api_key(variable: str | None) -> str | None:
-    key = os.environ.get(variable or _KEY)
+    key = os.environ.get(variable or options.KEY_VARIABLE)
     if variable and not key:
         raise UsageError(f"--api-key-env {variable}: that environment variable is not set")
     return key

@@ -59,6 +59,10 @@ DatasetOption = Annotated[
     str | None,
     typer.Option("--dataset", metavar="ROWS", help="The same as --set dataset=ROWS."),
 ]
+ConcurrencyOption = Annotated[
+    int | None,
+    typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
+]
 EnvironmentArgument = Annotated[
     str, typer.Argument(metavar="ENV", help="An id, such as coding/pybugs-v1.")
 ]

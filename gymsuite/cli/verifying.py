@@ -11,6 +11,7 @@ from gymsuite.cli.evaluating import default_concurrency
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import (
     CacheOption,
+    ConcurrencyOption,
     JsonOption,
     ProviderOption,
     RegistryOption,
@@ -35,10 +36,7 @@ _SHOWN = 10
 def verify(
     directory: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     *,
-    concurrency: Annotated[
-        int | None,
-        typer.Option("--concurrency", "-c", min=1, metavar="N", help="At once; 2 for each CPU."),
-    ] = None,
+    concurrency: ConcurrencyOption = None,
     settings: SetOption = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,
