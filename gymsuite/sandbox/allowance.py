@@ -19,7 +19,6 @@ PROCESSOR_SHARE = 1 / 32
 _RESERVE_SHARE = 1 / 16
 _LEAST_RESERVE_BYTES = 512 << 20
 _MOST_RESERVE_BYTES = 8 << 30
-_MOST_PRESSURE = 0.1
 _SETTLE_SECONDS = 2.0
 _ROUNDING = 1e-9
 
@@ -88,8 +87,6 @@ class Allowance:
         """
         if self._running == 0:
             return True
-        if self._machine.memory_pressure() > _MOST_PRESSURE:
-            return False
         free = self._machine.available_bytes() - self.reserve_bytes - self._settling()
         return free >= share.memory_bytes
 

@@ -17,15 +17,12 @@ _ROOT = Path("/")
 class Machine:
     """The functions read the state of the moment.
 
-    `memory_pressure` is the share of the last ten seconds in which nothing could go on for want of
-    memory, 0 where the kernel does not say; `idle_seconds` is idle time of all processors together,
-    since some moment in the past.
+    `idle_seconds` is idle time of all processors together, since some moment in the past.
     """
 
     memory_bytes: float
     processors: float
     available_bytes: Callable[[], float]
-    memory_pressure: Callable[[], float]
     idle_seconds: Callable[[], float]
 
     @classmethod
@@ -42,14 +39,13 @@ class Machine:
             memory_bytes=min([total, *(group.limit() for group in groups)]),
             processors=min([float(len(os.sched_getaffinity(0))), *_quotas(root)]),
             available_bytes=available,
-            memory_pressure=lambda: _memory_pressure(proc),
             idle_seconds=lambda: _idle_seconds(proc),
         )
 
     @classmethod
     def boundless(cls) -> "Machine":
         """A machine that has enough of everything."""
-        return cls(math.inf, math.inf, lambda: math.inf, lambda: 0.0, lambda: 0.0)
+        return cls(math.inf, math.inf, lambda: math.inf, lambda: 0.0)
 
 
 class _MemoryGroup(NamedTuple):
@@ -103,14 +99,6 @@ def _own_groups(root: Path, controller: str) -> Iterator[Path]:
 def _available(proc: Path, total: float) -> float:
     kib = _fields(proc / "meminfo").get("MemAvailable:")
     return total if kib is None else kib * 1024.0
-
-
-def _memory_pressure(proc: Path) -> float:
-    """The line `full avg10=1.23 avg60=...`, where the kernel has one."""
-    for line in _text(proc / "pressure/memory").splitlines():
-        if line.startswith("full avg10="):
-            return _as_number(line.split()[1].removeprefix("avg10="), 0) / 100
-    return 0.0
 
 
 def _idle_seconds(proc: Path) -> float:

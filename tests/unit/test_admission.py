@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,6 @@ class FakeMachine:
     """A machine of 8 GiB and 2 processors, whose state a test sets."""
 
     available: float = 8 * GIB
-    pressure: float = 0.0
     idle: Callable[[], float] = lambda: 0.0
 
     @property
@@ -31,7 +31,6 @@ class FakeMachine:
             memory_bytes=8 * GIB,
             processors=2,
             available_bytes=lambda: self.available,
-            memory_pressure=lambda: self.pressure,
             idle_seconds=self.idle,
         )
 
@@ -245,7 +244,7 @@ def test_a_sandbox_larger_than_the_machine_is_an_error_at_once() -> None:
 
 def test_the_default_limit_of_memory_is_no_need_for_so_much() -> None:
     small = FakeMachine().machine
-    small = Machine(GIB, 1, lambda: GIB, small.memory_pressure, small.idle_seconds)
+    small = Machine(GIB, 1, lambda: GIB, small.idle_seconds)
 
     async def run(spec: SandboxSpec) -> int:
         admission = Admission(machine=small)
@@ -288,8 +287,21 @@ def test_while_memory_is_short_nobody_is_let_in_but_the_first() -> None:
 
     short = FakeMachine(available=0.1 * GIB)
     assert asyncio.run(run(short, lambda: setattr(short, "available", 8 * GIB))) == (1, 4)
-    pressed = FakeMachine(pressure=0.5)
-    assert asyncio.run(run(pressed, lambda: setattr(pressed, "pressure", 0.0))) == (1, 4)
+
+
+def test_a_sandbox_that_thrashes_at_its_own_limit_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "proc/pressure").mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text(f"MemAvailable: {64 << 20} kB\n")
+    (tmp_path / "proc/pressure/memory").write_text("some avg10=99.0\nfull avg10=90.0 total=1\n")
+    admission, crowd = Admission(machine=Machine.this(tmp_path), processors=1), Crowd()
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(4):
+                tasks.create_task(crowd.visit(admission, seconds=0.1))
+
+    asyncio.run(run())
+    assert crowd.most == 4
 
 
 def test_those_let_in_a_moment_ago_count_before_they_use_their_memory() -> None:
@@ -392,5 +404,4 @@ def test_this_machine_says_what_it_has() -> None:
     machine = Machine.this()
     assert 0 < machine.available_bytes() <= machine.memory_bytes
     assert machine.processors > 0
-    assert 0 <= machine.memory_pressure() <= 1
     assert machine.idle_seconds() > 0

@@ -35,7 +35,7 @@ SUBMIT = ToolCall(id="2", name="submit")
 def room_for(sandboxes: int) -> Admission:
     return Admission(
         processors=sandboxes / 32,
-        machine=Machine(8 << 30, 2, lambda: 8 << 30, lambda: 0.0, lambda: 0.0),
+        machine=Machine(8 << 30, 2, lambda: 8 << 30, lambda: 0.0),
     )
 
 

@@ -18,14 +18,12 @@ def write(root: Path, files: dict[str, str]) -> Machine:
 PROC = {
     "proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  1048576 kB\nHugePages_Total: 0\n",
     "proc/stat": "cpu  1 2 3 400 50 6 7 8 0 0\ncpu0 1 2 3 4\n",
-    "proc/pressure/memory": "some avg10=50.00 avg60=0\nfull avg10=12.50 avg60=0 total=1\n",
 }
 
 
 def test_what_the_kernel_says_of_the_moment_is_read(tmp_path: Path) -> None:
     machine = write(tmp_path, PROC)
     assert machine.available_bytes() == 1024 * MIB
-    assert machine.memory_pressure() == 0.125
     assert machine.idle_seconds() == pytest.approx(4.5)
 
 
@@ -73,5 +71,5 @@ def test_a_kernel_that_says_little_is_no_obstacle(tmp_path: Path) -> None:
         tmp_path, {"proc/self/cgroup": "1:cpu:/\n", "sys/fs/cgroup/cpu/cpu.max": "max 1"}
     )
     assert machine.available_bytes() == machine.memory_bytes
-    assert (machine.memory_pressure(), machine.idle_seconds()) == (0.0, 0.0)
+    assert machine.idle_seconds() == 0.0
     assert machine.processors >= 1
