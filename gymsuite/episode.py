@@ -4,12 +4,7 @@ import copy
 import random
 import time
 from collections.abc import AsyncIterator
-from contextlib import (
-    AsyncExitStack,
-    asynccontextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -17,15 +12,11 @@ from typing import Any, Self
 from gymsuite import hooks
 from gymsuite.deadline import Deadline
 from gymsuite.environment import Environment
-from gymsuite.errors import (
-    DeadlineError,
-    DefinitionError,
-    SandboxDead,
-    UsageError,
-)
+from gymsuite.errors import DeadlineError, DefinitionError, UsageError
+from gymsuite.metering import Meter
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.lazy import lazy_sandbox
-from gymsuite.sandbox.protocol import OpenSandbox, Sandbox, SandboxStats
+from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.sandbox.turns import Holder
 from gymsuite.tools import Context, Stateful
 from gymsuite.types import (
@@ -39,8 +30,6 @@ from gymsuite.types import (
     Task,
     Usage,
 )
-
-_NO_STATS = SandboxStats(0.0)
 
 
 class Episode:
@@ -67,9 +56,7 @@ class Episode:
         self._ends_at = 0.0
         self._holder = Holder()
         self._deadline: Deadline | None = None
-        self._seconds = {"queue": 0.0, "reset": 0.0, "tool": 0.0, "verify": 0.0}
-        self._stats = _NO_STATS
-        self._verifier_cpu_seconds = 0.0
+        self._meter = Meter()
 
     async def __aenter__(self) -> Self:
         return self
@@ -92,15 +79,7 @@ class Episode:
     @property
     def usage(self) -> Usage:
         """What the episode has cost so far, model calls excepted."""
-        return Usage(
-            sandbox_cpu_seconds=self._stats.cpu_seconds,
-            sandbox_peak_bytes=self._stats.peak_memory_bytes or 0,
-            verifier_cpu_seconds=self._verifier_cpu_seconds,
-            queue_seconds=self._seconds["queue"],
-            reset_seconds=self._seconds["reset"],
-            tool_seconds=self._seconds["tool"],
-            verify_seconds=self._seconds["verify"],
-        )
+        return self._meter.usage
 
     async def reset(self, task: Task, seed: int) -> tuple[Observation, dict[str, Any]]:
         """Begin, and return all messages so far with the tools.
@@ -215,7 +194,7 @@ class Episode:
         finally:
             self._deadline = None
             self._ends_at += deadline.stopped_seconds
-            self._seconds["queue"] += deadline.queue_seconds
+            self._meter.queue_seconds += deadline.queue_seconds
 
     def _live_context(self) -> Context:
         if self._context is None:
@@ -245,7 +224,7 @@ class Episode:
             ]
             return tuple(messages), False
         finally:
-            self._seconds["tool"] += deadline.seconds
+            self._meter.tool_seconds += deadline.seconds
 
     async def _end(self, messages: tuple[Message, ...], text: str) -> Step:
         context = self._live_context()
@@ -269,12 +248,13 @@ class Episode:
 
     async def _verify(self, task: Task, submission: Submission) -> Score:
         watch = Deadline(None)
+        open_metered = self._meter.verifiers(self._open_sandbox)
         try:
             async with watch:
-                return await self.environment.verify(task, submission, self._metered_open)
+                return await self.environment.verify(task, submission, open_metered)
         finally:
-            self._seconds["verify"] = watch.seconds
-            self._seconds["queue"] += watch.queue_seconds
+            self._meter.verify_seconds = watch.seconds
+            self._meter.queue_seconds += watch.queue_seconds
 
     async def _collect(self, context: Context, text: str) -> Submission:
         """What the agent left, taken under a deadline; its sandbox is gone afterwards."""
@@ -286,11 +266,11 @@ class Episode:
                 left = await hooks.left(self.environment, context.state)
                 submission = submission.model_copy(update={"state": {**submission.state, **left}})
                 if self._sandbox.opened is not None:
-                    self._stats = await self._sandbox.stats()
+                    self._meter.sandbox = await self._sandbox.stats()
         except TimeoutError as error:
             raise DeadlineError(f"collecting the submission took more than {seconds} s") from error
         finally:
-            self._seconds["queue"] += deadline.queue_seconds
+            self._meter.queue_seconds += deadline.queue_seconds
             self.sandbox_description = dict(self._sandbox.description)
             await self._close()
         answer = submission.answer or context.answer or text
@@ -322,12 +302,13 @@ class Episode:
                 f"preparing the sandbox of task {task.id!r} took more than "
                 f"{context.limits.reset_seconds} s"
             ) from error
-        self._seconds["reset"] += deadline.seconds
+        self._meter.reset_seconds += deadline.seconds
         self.stage = stage
         return sandbox
 
     async def _opened(self, spec: SandboxSpec, task: Task) -> Sandbox:
         sandbox = await self._stack.enter_async_context(self._open_sandbox(spec))
+        self._stack.push_async_callback(self._meter.read, sandbox)
         if self._image is None:
             await hooks.prepare(self.environment, task, sandbox)
         return sandbox
@@ -340,13 +321,3 @@ class Episode:
                 f"nor task {task.id!r} names one; give `sandbox: {{image: ...}}`"
             )
         return spec.model_copy(update={"image": self._image.name}) if self._image else spec
-
-    @asynccontextmanager
-    async def _metered_open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-        """Open a sandbox for the verifier, and add what it used to the bill."""
-        async with self._open_sandbox(spec) as sandbox:
-            try:
-                yield sandbox
-            finally:
-                with suppress(SandboxDead):  # it has no meter; its user reports the death
-                    self._verifier_cpu_seconds += (await sandbox.stats()).cpu_seconds

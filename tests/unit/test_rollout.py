@@ -101,6 +101,15 @@ def test_a_failure_of_the_agent_has_no_score(
     assert [s.closed for s in provider.opened] == [True]
 
 
+def test_a_failed_rollout_carries_what_its_sandbox_cost(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    agent = Script(say(WRITE), KeyError("bug"))
+    record = asyncio.run(rollout(environment, environment.tasks[0], lambda _: agent, provider.open))
+    assert record.failure is not None
+    assert record.usage.sandbox_cpu_seconds == 1.5
+
+
 def test_an_agent_out_of_budget_is_truncated_and_scored(
     environment: Environment, provider: FakeProvider
 ) -> None:
