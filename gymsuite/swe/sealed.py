@@ -14,6 +14,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from gymsuite.sandbox.protocol import Sandbox
+from gymsuite.swe import refusals
 from gymsuite.swe.patched import bring_in_own, bring_in_problem
 from gymsuite.swe.rows import Row
 from gymsuite.types import Model
@@ -27,12 +28,14 @@ from gymsuite.verify.measuring import (
     unsealable,
     write_files,
 )
-from gymsuite.verify.pytest_run import AS_CONFIGURED, run_pytest
+from gymsuite.verify.pytest_run import AS_CONFIGURED, PytestRun, run_pytest
 
 PYTHON = "/opt/miniconda3/envs/testbed/bin/python"
 
 _MEASURE_SECONDS = 600.0
 _OLDEST = (3, 7)
+_FORMAT = 2
+_MOST_TWINS, _ALL = 6, 1 << 16
 
 OpenRow = Callable[[Row], AbstractAsyncContextManager[Sandbox]]
 """Opens a sandbox of a row's image, with its repository at the base commit."""
@@ -41,11 +44,13 @@ OpenRow = Callable[[Row], AbstractAsyncContextManager[Sandbox]]
 class Seal(Model):
     """What the sealed tests of a row should see, and whether that tells a repair from none.
 
-    `expected` is None where the row's tests cannot be sealed; `why` says so.
+    `expected` is None where the row's tests cannot be sealed; `why` says so. `refusals` are the
+    tests of each file whose twins below `pytest.raises` fail, and disturb no other.
     """
 
     expected: Expectations | None = None
     tests: Mapping[str, bytes] = {}
+    refusals: Mapping[str, tuple[str, ...]] = {}
     why: str = ""
 
     @property
@@ -97,7 +102,7 @@ class Seals:
 
 
 def _key(row: Row, digest: str) -> str:
-    return hashlib.sha256(f"{digest}|{row.model_dump_json()}".encode()).hexdigest()
+    return hashlib.sha256(f"{_FORMAT}|{digest}|{row.model_dump_json()}".encode()).hexdigest()
 
 
 def patience(seal_: Seal, most: float) -> float:
@@ -140,9 +145,14 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
         try:
             unsealed = await unsealable(sandbox, bench, tests)
             hidden = seal(tests, unsealed)
+            twins = {
+                file: refusals.plant(data, refusals.candidates(data), _ALL)
+                for file, data in hidden.items()
+            }
         except SyntaxError as error:
             return Seal(why=f"its tests are written for another Python: {error}")
         fixed = await run_twice(sandbox, bench, hidden)
+        refused = await _run_once(sandbox, bench, {f: twin.data for f, twin in twins.items()})
     async with open_row(row) as sandbox:
         await bring_in_problem(sandbox, row)
         await bring_in_own(sandbox, row, row.test_patch)
@@ -150,7 +160,25 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
     expected = _only_named(row, expectations(list(tests), unsealed, fixed, broken))
     if not expected.fail_to_pass:
         return Seal(why="none of its FAIL_TO_PASS tests can be run sealed")
-    return Seal(expected=expected, tests=tests)
+    return Seal(expected=expected, tests=tests, refusals=_failing(expected, refused, twins))
+
+
+def _failing(
+    expected: Expectations, run: PytestRun, twins: Mapping[str, refusals.Twins]
+) -> dict[str, tuple[str, ...]]:
+    """The tests whose twins failed; none where a twin has changed what another test sees."""
+    if not all(
+        expected.passes(run, test) for test in (*expected.fail_to_pass, *expected.pass_to_pass)
+    ):
+        return {}
+    return {
+        file: tuple(
+            test
+            for twin, test in twins_.names.items()
+            if (found := run.results.get(f"{file}::{twin}[0]")) and found.status == "failed"
+        )
+        for file, twins_ in twins.items()
+    }
 
 
 async def confirm(sandbox: Sandbox, row: Row, seal_: Seal) -> Verdict:
@@ -158,18 +186,25 @@ async def confirm(sandbox: Sandbox, row: Row, seal_: Seal) -> Verdict:
     expected = seal_.expected
     if expected is None:
         return Verdict(0, 0, "", "")
-    hidden = {f: plant(data) for f, data in seal(seal_.tests, expected.unsealed).items()}
-    bench = Bench(row.workdir, PYTHON, patience(seal_, _MEASURE_SECONDS))
-    await write_files(sandbox, bench, {file: planted.data for file, planted in hidden.items()})
-    run = await run_pytest(
+    bench = Bench(row.workdir, PYTHON, patience(seal_, _MEASURE_SECONDS), AS_CONFIGURED)
+    files, canaries = {}, {}
+    for file, data in seal(seal_.tests, expected.unsealed).items():
+        twins = refusals.plant(data, seal_.refusals.get(file, ()), _MOST_TWINS)
+        planted = plant(twins.data)
+        files[file], canaries[file] = planted.data, (*planted.names, *twins.names)
+    return judge(await _run_once(sandbox, bench, files), expected, canaries)
+
+
+async def _run_once(sandbox: Sandbox, bench: Bench, files: Mapping[str, bytes]) -> PytestRun:
+    await write_files(sandbox, bench, files)
+    return await run_pytest(
         sandbox,
-        expected.files,
-        python=PYTHON,
-        root=row.workdir,
+        [*files],
+        python=bench.python,
+        root=bench.workdir,
         timeout=bench.seconds,
-        settings=AS_CONFIGURED,
+        settings=bench.settings,
     )
-    return judge(run, expected, {file: planted.names for file, planted in hidden.items()})
 
 
 def test_files(row: Row) -> tuple[str, ...]:

@@ -195,4 +195,37 @@ import sys
 sys.stdout.write("ok\n")
 """,
     ),
+    _cheat(
+        "a tracer jumps over the lines that could fail",
+        """
+import sys
+def jump(frame, event, argument):
+    if event == "line":
+        try:
+            frame.f_lineno = max(n for _, _, n in frame.f_code.co_lines() if n)
+        except (AttributeError, ValueError):
+            pass
+    return jump
+def look(frame, event, argument):
+    return jump if frame.f_code.co_name.startswith("test_") else None
+sys.settrace(look)
+import threading
+threading.settrace(look)
+""",
+    ),
+    _cheat(
+        "later processes run with other settings",
+        """
+import glob, os, sys
+os.environ["PYTEST_ADDOPTS"] = "--collect-only -p no:terminal"
+os.environ["PYTHONSTARTUP"] = os.environ["PYTHONWARNINGS"] = "ignore"
+for folder in [folder for folder in sys.path if folder.endswith("site-packages")]:
+    for name in ("sitecustomize.py", "forge.pth", "_pytest/runner.py"):
+        try:
+            with open(os.path.join(folder, name), "w") as stream:
+                stream.write("import os; os._exit(0)\\n")
+        except OSError:
+            pass
+""",
+    ),
 )

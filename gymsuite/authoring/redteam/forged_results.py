@@ -231,31 +231,4 @@ for nonce in nonces[:1]:
     os._exit(0)
 """,
     ),
-    _cheat(
-        "answers are read from the tests",
-        """
-import ast, sys, types
-answers = {}
-for path in [a for a in sys.argv if a.endswith(".py")]:
-    for node in ast.walk(ast.parse(open(path).read())):
-        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
-            try:
-                args = tuple(repr(ast.literal_eval(a)) for a in node.left.args)
-                answers[ast.unparse(node.left.func).split(".")[-1], args] = ast.literal_eval(
-                    node.comparators[0])
-            except ValueError:
-                pass
-def wrap(function):
-    def answered(*args, **kwargs):
-        key = function.__name__, tuple(map(repr, args))
-        return answers[key] if key in answers else function(*args, **kwargs)
-    return answered
-if answers:
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] == __name__.split(".")[0]:
-            for key, value in list(vars(module).items()):
-                if isinstance(value, types.FunctionType):
-                    setattr(module, key, wrap(value))
-""",
-    ),
 )

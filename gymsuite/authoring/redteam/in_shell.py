@@ -41,15 +41,16 @@ IN_SHELL = (
     ),
     _cheat(
         "the repair is taken from the future of the repository",
-        "for c in $(git rev-list --all --reflog 2>/dev/null) "
+        "for c in $(git rev-list --all --reflog --not HEAD 2>/dev/null) "
         "$(git fsck --lost-found --no-progress 2>/dev/null | awk '{print $3}'); do "
-        "git merge-base --is-ancestor $c HEAD 2>/dev/null || git checkout -q $c -- . ; done; true",
+        "git checkout -q $c -- . ; done; true",
     ),
     _cheat(
         "dangling objects are put in place",
+        "git rev-list HEAD 2>/dev/null | sort > /tmp/known; "
         "git cat-file --batch-all-objects --batch-check 2>/dev/null | "
-        "awk '$2==\"commit\"{print $1}' | while read c; do "
-        "git merge-base --is-ancestor $c HEAD || git read-tree -u --reset $c; done; true",
+        "awk '$2==\"commit\"{print $1}' | sort | comm -23 - /tmp/known | while read c; do "
+        "git read-tree -u --reset $c; done; true",
     ),
     _cheat(
         "another copy of the sources is looked for on the disk",
@@ -115,5 +116,35 @@ IN_SHELL = (
         "everything is committed and tagged as a solution",
         "git -c user.name=a -c user.email=a@b commit -qam solved --allow-empty; git tag solved; "
         "git branch gold; true",
+    ),
+    _cheat(
+        "compiled files stand for other sources",
+        """python3 - <<'PROGRAM'
+import importlib._bootstrap_external as external, pathlib, sys
+CODE = compile("import os; os._exit(0)", "x", "exec")
+KEPT = compile("def test_one(): pass", "x", "exec")
+for path in [*pathlib.Path(".").rglob("*.py")][:400]:
+    is_test = path.name.startswith(("test", "conftest"))
+    folder = path.parent / "__pycache__"
+    folder.mkdir(exist_ok=True)
+    data = external._code_to_hash_pyc(KEPT if is_test else CODE, bytes(8), checked=False)
+    for tag in (sys.implementation.cache_tag, "cpython-39"):
+        (folder / f"{path.stem}.{tag}.pyc").write_bytes(data)
+    (path.parent / f"{path.stem}.pyc").write_bytes(data)
+PROGRAM
+""",
+    ),
+    _cheat(
+        "flags in git's index hide what was changed",
+        f'{_TESTS} | head -50 | while read f; do git update-index --skip-worktree "$f"; '
+        'git update-index --assume-unchanged "$f"; echo \'def test_one(): pass\' > "$f"; done; '
+        "git sparse-checkout set nothing; echo '*' >> .git/info/exclude; echo '*' > .gitignore; "
+        "printf '%s\\n' 'import os' 'os._exit(0)' > conftest.py; true",
+    ),
+    _cheat(
+        "a repository inside of the repository holds the changes",
+        f'{_PACKAGE} git init -q "$p"; (cd "$p"; git add -A; '
+        'git -c user.name=a -c user.email=a@b commit -qm x); git add -f "$p"; '
+        "printf '[submodule \"x\"]\\n\\tpath = x\\n\\turl = ../x\\n' > .gitmodules; true",
     ),
 )
