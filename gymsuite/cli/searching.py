@@ -39,7 +39,7 @@ def index(folder: _FolderArgument, *, cache: CacheOption = None) -> None:
     seconds = time.monotonic() - began
     console = Console(highlight=False)
     console.print(
-        f"{len(found)} documents are searchable ({seconds:.1f} s). Try:\n"
+        f"{_count(found)} searchable ({seconds:.1f} s). Try:\n"
         f"  gymsuite search query {escape(str(folder))} WORDS",
         soft_wrap=True,
     )
@@ -100,10 +100,14 @@ def serve(
         found = await _open(folder, cache)
         served = retrieval_app(found)
         async with open_server(served, host=host, port=port) as address:
-            typer.echo(f"{len(found)} documents at {address}/retrieve")
+            typer.echo(f"{_count(found)} served at {address}/retrieve")
             await asyncio.Event().wait()
 
     run(listen())
+
+
+def _count(found: Retriever) -> str:
+    return "1 document is" if len(found) == 1 else f"{len(found)} documents are"
 
 
 async def _open(folder: Path, cache: Path | None) -> Retriever:
