@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -39,6 +40,8 @@ class State:
     def __init__(self, schema: Schema, connection: sqlite3.Connection) -> None:
         self.schema = schema
         self._connection = connection
+        # SQLite's memory is the process's own: whoever drops a state need not have closed it.
+        weakref.finalize(self, connection.close)
         connection.row_factory = _as_dict
 
     @classmethod
