@@ -13,7 +13,7 @@ from gymsuite.swe.early import Processors, Second
 from gymsuite.swe.grading import Resolution, Verdict, grade
 from gymsuite.swe.judgement import Ending, Evidence, Judgement
 from gymsuite.swe.leaks import Scans
-from gymsuite.swe.log_grading import compare, grade_log, grade_log_upstream
+from gymsuite.swe.log_grading import compare, grade_log, grade_log_upstream, is_marked
 from gymsuite.swe.parsers.results import Context, Parsed, Result, UpstreamRaises, joined
 from gymsuite.swe.parsers.table import find_parser, parse
 from gymsuite.swe.parsers.text import text_of
@@ -139,7 +139,7 @@ class Judge:
                 return _decided(found, grade_log_upstream(row, ran.log), Evidence.LOG)
             except UpstreamRaises as error:
                 return replace(found, ending=Ending.NOT_READ, reason=str(error))
-        if row.eval_script and row.log_parser:
+        if row.log_parser and is_marked(row):
             found = replace(found, differences=compare(row, ran.log).differences)
         parsed = _structured(row, ran)
         if parsed is None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gymsuite.errors import DefinitionError
 from gymsuite.swe.grading import Resolution, Split, Verdict, grade
-from gymsuite.swe.markers import cut, cut_upstream, has_run
+from gymsuite.swe.markers import END, START, cut, cut_upstream, has_run
 from gymsuite.swe.parsers.results import Context, Parsed, Status, UpstreamRaises
 from gymsuite.swe.parsers.table import parse, parse_upstream
 from gymsuite.swe.parsers.text import folded, text_of
@@ -28,8 +28,19 @@ class Comparison(NamedTuple):
     differences: tuple[str, ...]
 
 
+def is_marked(row: Row) -> bool:
+    """Whether the row's script can say where its tests begin and end.
+
+    Where it can and the log does not, the code under test has kept it from that.
+    """
+    return START in row.eval_script and END in row.eval_script
+
+
 def grade_log(row: Row, log: bytes | str, *, waived: Collection[str] = ()) -> Verdict:
-    """Grade what a run of the row's evaluation script, or of its test commands, printed."""
+    """Grade what a run of the row's evaluation script, or of its test commands, printed.
+
+    Raises `DefinitionError` for a row whose logs cannot be graded.
+    """
     if not row.log_parser:
         raise DefinitionError(
             f"{row.instance_id}: the row brings a parser of its own, which never runs here; "
@@ -41,6 +52,11 @@ def grade_log(row: Row, log: bytes | str, *, waived: Collection[str] = ()) -> Ve
         return grade(row, _parsed(row, text, context), waived=waived)
     marked = cut(text)
     if marked.tests is None:
+        if not is_marked(row):
+            raise DefinitionError(
+                f"{row.instance_id}: column eval_script says nowhere {START!r} and {END!r}; "
+                "without these lines around the tests, no log of it can be graded"
+            )
         return Verdict(invalid=marked.wrong)
     parsed = parse(row.log_parser, marked.tests, context)
     if not parsed.statuses:

@@ -47,7 +47,8 @@ def read_predictions(source: str, rows: Sequence[Row] = ()) -> Mapping[str, Pred
     predictions: dict[str, Prediction] = {}
     for each in found:
         if each.instance_id in predictions:
-            raise DefinitionError(f"{source}: two predictions for {each.instance_id!r}")
+            twice = f"two predictions for {each.instance_id!r}; keep one of them"
+            raise DefinitionError(f"{source}: {twice}")
         predictions[each.instance_id] = each
     return predictions
 

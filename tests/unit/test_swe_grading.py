@@ -203,6 +203,17 @@ def test_a_log_that_means_nothing_is_invalid_and_says_why(log: str, why: str) ->
     assert not grade_log_upstream(_row(), log).resolved
 
 
+def test_a_script_that_marks_nothing_is_its_rows_fault_and_not_the_patchs() -> None:
+    marked = _row()
+    script = marked.eval_script.replace(">>>>> End Test Output", "done")
+    unmarked = marked.model_copy(update={"eval_script": script})
+    log = _log("verified", "gold").replace(b">>>>> End Test Output", b"done")
+    assert "the log has no '>>>>> End Test Output'" in grade_log(marked, log).invalid
+    with pytest.raises(DefinitionError, match=r"acme__tally-12: column eval_script says nowhere"):
+        grade_log(unmarked, log)
+    assert not grade_log_upstream(unmarked, log).resolved
+
+
 def test_bad_words_that_a_test_prints_spoil_only_upstreams_verdict() -> None:
     log = _marked(f"{_GOOD}PASSED {_NEW}\nsays >>>>> Tests Timed Out")
     assert grade_log(_row(), log).resolved
