@@ -13,8 +13,9 @@ from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError
 from gymsuite.formats.bfcl_checker import OMITTED, Verdict, check
 from gymsuite.formats.bfcl_decode import DecodeError, decode
+from gymsuite.formats.bfcl_rows import BfclAnswer, BfclQuestion, FunctionDocument
 from gymsuite.formats.bfcl_strict import check_strictly
-from gymsuite.formats.rows import Row, read_jsonl
+from gymsuite.formats.rows import read_jsonl
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.tools import submit
 from gymsuite.types import Score, Submission, Task, ToolCall
@@ -27,28 +28,6 @@ INSTRUCTIONS = (
     "literals. If none of the functions serves the question, or an argument is missing, say so in "
     "words and call nothing."
 )
-
-
-class Turn(Row):
-    """One message of the question."""
-
-    role: str
-    content: str
-
-
-class BfclQuestion(Row):
-    """One row of a question file."""
-
-    id: str
-    question: tuple[tuple[Turn, ...], ...]
-    function: tuple[Mapping[str, Any], ...]
-
-
-class BfclAnswer(Row):
-    """One row of an answer file: calls with the allowed values of each argument."""
-
-    id: str
-    ground_truth: tuple[Mapping[str, Mapping[str, tuple[Any, ...]]], ...]
 
 
 def read_bfcl(
@@ -65,7 +44,36 @@ def read_bfcl(
         raise DefinitionError(f"category {category!r}: only Python calls are read")
     gold = {row.id: row for row in read_jsonl(answers, BfclAnswer)} if answers else {}
     rows = read_jsonl(questions, BfclQuestion)
-    return tuple(_task(row, gold.get(row.id), category, rule) for row in rows)
+    made = []
+    for row in rows:
+        answer = gold.get(row.id)
+        if problem := _problem(row, answer, category):
+            raise DefinitionError(f"{questions}: row {row.id!r}: {problem}")
+        made.append(_task(row, answer, category, rule))
+    return tuple(made)
+
+
+def _problem(row: BfclQuestion, answer: BfclAnswer | None, category: str) -> str:
+    """Why nobody could judge a row, or ""."""
+    if "irrelevance" in category:
+        return ""
+    if "relevance" in category or not row.function:
+        return "" if row.function else "it has no function"
+    if answer is None or not answer.ground_truth:
+        return "no answer row with a call has this id"
+    return next(filter(None, (_problem_of_call(row, call) for call in answer.ground_truth)), "")
+
+
+def _problem_of_call(row: BfclQuestion, call: Mapping[str, object]) -> str:
+    if len(call) != 1:
+        return f"a call of its answer would have one name, not {len(call)}"
+    (name,) = call
+    documents = [function.parameters for function in row.function if function.name == name]
+    if not documents:
+        return f"its answer calls {name!r}, which is not among its functions"
+    if not {"properties", "required"} <= documents[0].keys():
+        return f"the parameters of {name!r} lack `properties` or `required`"
+    return ""
 
 
 def bfcl_environment(name: str, tasks: Sequence[Task]) -> Environment:
@@ -115,20 +123,17 @@ def _relevance(rule: str, category: str, text: str, *, called: bool) -> Verdict:
 
 
 def _task(row: BfclQuestion, answer: BfclAnswer | None, category: str, rule: str) -> Task:
-    judged = "relevance" not in category
-    if judged and answer is None:
-        raise DefinitionError(f"{row.id}: no answer row has this id")
     hidden = {
         "rule": rule,
         "category": category,
-        "functions": [dict(function) for function in row.function],
+        "functions": [_document(function) for function in row.function],
         "answers": [dict(call) for call in answer.ground_truth] if answer else [],
     }
     reply = "None of the functions serves." if "irrelevance" in category else ""
-    if judged and answer is not None:
+    if answer is not None and "relevance" not in category:
         reply = written(row, answer)
     elif not reply:
-        reply = f"[{row.function[0]['name']}()]"
+        reply = f"[{row.function[0].name}()]"
     return Task(
         id=row.id,
         prompt=_prompt(row),
@@ -141,7 +146,7 @@ def _task(row: BfclQuestion, answer: BfclAnswer | None, category: str, rule: str
 
 def written(row: BfclQuestion, answer: BfclAnswer) -> str:
     """The calls of an answer in text: what has to be given, with its first allowed value."""
-    required = {f["name"]: f["parameters"].get("required", ()) for f in row.function}
+    required = {f.name: f.parameters.get("required", ()) for f in row.function}
     calls = []
     for call in answer.ground_truth:
         name, allowed = next(iter(call.items()))
@@ -174,5 +179,10 @@ def _prompt(row: BfclQuestion) -> str:
         for messages in row.question
         for turn in messages
     )
-    functions = "\n".join(json.dumps(function, ensure_ascii=False) for function in row.function)
+    functions = "\n".join(json.dumps(_document(f), ensure_ascii=False) for f in row.function)
     return f"{INSTRUCTIONS}\n\nFunctions:\n{functions}\n\nQuestion:\n{said}"
+
+
+def _document(function: FunctionDocument) -> dict[str, Any]:
+    """What the file says of a function, and no more."""
+    return function.model_dump(exclude_unset=True)

@@ -212,6 +212,8 @@ def _one_dict_error(value: Mapping[str, Any], option: Mapping[str, Sequence[Any]
 
 
 def _list_of_dicts_error(value: Sequence[Any], allowed: Sequence[Any]) -> str:
+    if not all(isinstance(item, Mapping) for item in value):
+        return "type_error:nested"  # the reference breaks here
     error = "list_dict_checker:unclear"
     for option in allowed:
         if len(value) != len(option):

@@ -22,17 +22,26 @@ def decode(text: str) -> list[dict[str, dict[str, Any]]]:
     """The calls in a reply; raises `DecodeError` where there are none to read."""
     if len(text) > MOST_CHARACTERS:
         raise DecodeError(f"more than {MOST_CHARACTERS} characters")
+    try:
+        return [_call(element) for element in _elements(text)]
+    except RecursionError as error:
+        raise DecodeError("nested too deeply") from error
+
+
+def _elements(text: str) -> list[ast.expr]:
     text = text.strip("`\n ")
     text = text if text.startswith("[") else "[" + text
     text = text if text.endswith("]") else text + "]"
     try:
         body = ast.parse(text.strip().strip("'"), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, MemoryError) as error:
         raise DecodeError(str(error)) from error
-    elements = [body] if isinstance(body, ast.Call) else getattr(body, "elts", None)
+    elements: list[ast.expr] | None = getattr(body, "elts", None)
+    if isinstance(body, ast.Call):
+        return [body]
     if elements is None:
         raise DecodeError("no list of calls")
-    return [_call(element) for element in elements]
+    return elements
 
 
 def _call(node: ast.expr) -> dict[str, dict[str, Any]]:

@@ -14,15 +14,16 @@ from typing import Any
 
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError
-from gymsuite.formats.bfcl import RULES, Turn
+from gymsuite.formats.bfcl import RULES
 from gymsuite.formats.bfcl_multi_turn import (
     MOST_STEPS,
     calls_in,
     check_turns,
     check_turns_strictly,
 )
+from gymsuite.formats.bfcl_rows import MultiTurnAnswer, MultiTurnQuestion, Turn, WorldFunction
 from gymsuite.formats.bfcl_worlds import MakeWorld, Worlds, reference_world
-from gymsuite.formats.rows import Row, read_jsonl
+from gymsuite.formats.rows import read_jsonl
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.tools import Context, Tool
 from gymsuite.types import Action, Limits, Message, Score, Submission, Task, ToolCall
@@ -45,30 +46,6 @@ DOCUMENTS: Mapping[str, str] = {
 }
 
 
-class MultiTurnQuestion(Row):
-    """One row of a multi-turn question file."""
-
-    id: str
-    question: tuple[tuple[Turn, ...], ...]
-    initial_config: Mapping[str, Any]
-    involved_classes: tuple[str, ...]
-    excluded_function: tuple[str, ...] = ()
-    missed_function: Mapping[str, tuple[str, ...]] = {}
-
-
-class MultiTurnAnswer(Row):
-    """For each turn the expected calls."""
-
-    id: str
-    ground_truth: tuple[tuple[str, ...], ...]
-
-
-class _Document(Row):
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-
-
 def read_bfcl_multi_turn(data: Path, category: str, *, rule: str = "bfcl") -> tuple[Task, ...]:
     """Read a category such as "multi_turn_base" from the `data` folder of bfcl-eval."""
     if rule not in RULES:
@@ -76,8 +53,22 @@ def read_bfcl_multi_turn(data: Path, category: str, *, rule: str = "bfcl") -> tu
     file = f"BFCL_v4_{category}.json"
     gold = {row.id: row for row in read_jsonl(data / "possible_answer" / file, MultiTurnAnswer)}
     shelf = _Shelf(data / "multi_turn_func_doc")
-    rows = read_jsonl(data / file, MultiTurnQuestion)
-    return tuple(_task(row, gold[row.id], shelf, rule) for row in rows)
+    made = []
+    for row in read_jsonl(data / file, MultiTurnQuestion):
+        where, answer = f"{data / file}: row {row.id!r}", gold.get(row.id)
+        if answer is None:
+            raise DefinitionError(f"{where}: no answer row has this id")
+        if len(row.question) != len(answer.ground_truth):
+            raise DefinitionError(
+                f"{where}: {len(row.question)} turns, and calls for {len(answer.ground_truth)}"
+            )
+        try:
+            made.append(_task(row, answer, shelf, rule))
+        except (KeyError, SyntaxError) as error:
+            raise DefinitionError(
+                f"{where}: a function without a document, or no call: {error}"
+            ) from error
+    return tuple(made)
 
 
 def bfcl_multi_turn_environment(
@@ -178,14 +169,14 @@ class _Shelf:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read: dict[str, tuple[_Document, ...]] = {}
+        self._read: dict[str, tuple[WorldFunction, ...]] = {}
 
-    def of(self, worlds: Sequence[str]) -> dict[str, _Document]:
+    def of(self, worlds: Sequence[str]) -> dict[str, WorldFunction]:
         """The documents of some worlds by function name."""
         for name in worlds:
             if name not in self._read:
                 path = self._folder / DOCUMENTS.get(name, f"{name}.json")
-                self._read[name] = tuple(read_jsonl(path, _Document))
+                self._read[name] = tuple(read_jsonl(path, WorldFunction))
         return {document.name: document for name in worlds for document in self._read[name]}
 
 
@@ -219,25 +210,25 @@ def _task(row: MultiTurnQuestion, answer: MultiTurnAnswer, shelf: _Shelf, rule: 
     )
 
 
-def _message(turn: Sequence[Turn], added: Sequence[_Document]) -> str:
+def _message(turn: Sequence[Turn], added: Sequence[WorldFunction]) -> str:
     said = "\n\n".join(message.content for message in turn)
     if not added:
         return said
     return f"{said}\n\nMore functions are there now:\n{_listed(added)}".strip()
 
 
-def _listed(documents: Sequence[_Document]) -> str:
+def _listed(documents: Sequence[WorldFunction]) -> str:
     return "\n".join(document.model_dump_json() for document in documents)
 
 
-def _steps(calls: Sequence[str], documents: Mapping[str, _Document]) -> list[str]:
+def _steps(calls: Sequence[str], documents: Mapping[str, WorldFunction]) -> list[str]:
     """The replies of one turn: the expected calls, then words."""
     named = [_by_name(call, documents) for call in calls]
     replies = named if len(named) < MOST_STEPS else [", ".join(named)]
     return [*(f"[{reply}]" for reply in replies), "That is all for this."]
 
 
-def _by_name(text: str, documents: Mapping[str, _Document]) -> str:
+def _by_name(text: str, documents: Mapping[str, WorldFunction]) -> str:
     """A call with its positional arguments named, as the documents order them."""
     call = ast.parse(text, mode="eval").body
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.args):

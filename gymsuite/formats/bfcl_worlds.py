@@ -31,6 +31,9 @@ _MODULES: Mapping[str, str] = {
 _FORBIDDEN = frozenset({"kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run"})
 _MOST_CHARACTERS = 20_000
 _LARGEST_NUMBER = 10**15
+_HEAVY: Mapping[str, str] = {"power": "exponent", "logarithm": "precision"}
+"""Functions that take the longer the larger this number is, without bound."""
+_HEAVIEST = 1000
 
 
 def reference_world(name: str) -> object:
@@ -105,8 +108,16 @@ class Worlds:
             raise ValueError(f"Function call {name} is not allowed.")
         if name not in self._methods:
             raise NameError(f"name '{name}' is not defined")
+        method, values = self._methods[name], [*map(self._value, node.args)]
         keywords = {word.arg: self._value(word.value) for word in node.keywords if word.arg}
-        return self._methods[name](*map(self._value, node.args), **keywords)
+        named = {
+            **dict(zip(inspect.signature(method).parameters, values, strict=False)),
+            **keywords,
+        }
+        weight = named.get(_HEAVY.get(name, ""))
+        if isinstance(weight, int | float) and abs(weight) > _HEAVIEST:
+            raise ValueError(f"{weight} is too large for {name}")
+        return method(*values, **keywords)
 
 
 def _parsed(text: str) -> ast.expr:

@@ -3,6 +3,9 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from gymsuite.environment import Environment
 from gymsuite.formats.rows import Row, read_jsonl
@@ -29,7 +32,7 @@ class NemoQaRow(Row):
     """One row."""
 
     responses_create_params: Request
-    expected_answer: str | tuple[str, ...]
+    expected_answer: str | Annotated[tuple[str, ...], Field(min_length=1)]
     id: str | int
     question: str = ""
     type: str = ""
@@ -63,7 +66,7 @@ def answer_in(text: str) -> str:
     text = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     answer = found.get("answer") if isinstance(found, dict) else None
     return answer if isinstance(answer, str) else ""

@@ -25,7 +25,7 @@ def read_json(path: Path, kind: type[R]) -> Iterator[R]:
     """Rows of a file that is one JSON array."""
     try:
         rows = json.loads(_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DefinitionError(f"{path}: not JSON: {error}") from error
     if not isinstance(rows, list):
         raise DefinitionError(f"{path}: a JSON array is expected, not {type(rows).__name__}")
@@ -41,7 +41,10 @@ def read_jsonl(path: Path, kind: type[R]) -> Iterator[R]:
 def read_csv(path: Path, kind: type[R], *, delimiter: str = ",") -> Iterator[R]:
     """Rows of a CSV file whose first line names the columns."""
     reader = csv.DictReader(io.StringIO(_text(path), newline=""), delimiter=delimiter)
-    yield from checked(path, enumerate(reader, 2), kind)
+    try:
+        yield from checked(path, ((reader.line_num, row) for row in reader), kind)
+    except csv.Error as error:
+        raise DefinitionError(f"{path}:{reader.line_num}: not CSV: {error}") from error
 
 
 def checked(
@@ -61,7 +64,7 @@ def _decoded(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int
     for number, line in lines:
         try:
             yield number, json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DefinitionError(f"{path}:{number}: not JSON: {error}") from error
 
 

@@ -13,14 +13,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from gymsuite.environment import Environment
 from gymsuite.errors import DefinitionError
-from gymsuite.formats.rows import Row, read_json
+from gymsuite.formats.rows import read_json
 from gymsuite.formats.tau2_domain import Desk, Domain, Function
+from gymsuite.formats.tau2_rows import Criteria, InitialState, Tau2Task
 from gymsuite.formats.tau2_rule import Record, judge, start
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.tools import Context, Tool
@@ -29,68 +28,6 @@ from gymsuite.types import Limits, Score, Submission, Task, ToolCall
 from gymsuite.worlds.server import as_tool
 
 RULES = ("tau2", "strict")
-Basis = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
-
-
-class Action(Row):
-    """A call of the gold solution."""
-
-    requestor: str = "assistant"
-    name: str
-    arguments: Mapping[str, Any] = {}
-    compare_args: tuple[str, ...] | None = None
-
-
-class FunctionCall(Row):
-    """A call of either side's functions, to set up a task or to assert how it ended."""
-
-    env_type: str
-    func_name: str
-    arguments: Mapping[str, Any] = {}
-    assert_value: bool = True
-
-
-class Criteria(Row):
-    """How a task is judged."""
-
-    actions: tuple[Action, ...] | None = None
-    env_assertions: tuple[FunctionCall, ...] | None = None
-    communicate_info: tuple[str, ...] | None = None
-    reward_basis: tuple[Basis, ...] = ("DB", "COMMUNICATE")
-
-
-class HistoryCall(Row):
-    """A call in the history."""
-
-    name: str
-    arguments: Mapping[str, Any] = {}
-    requestor: str = "assistant"
-
-
-class HistoryMessage(Row):
-    """A message before the task begins."""
-
-    role: str
-    content: str | None = None
-    tool_calls: tuple[HistoryCall, ...] | None = None
-
-
-class InitialState(Row):
-    """What differs from the domain's databases at the start."""
-
-    initialization_data: Mapping[str, Any] | None = None
-    initialization_actions: tuple[FunctionCall, ...] | None = None
-    message_history: tuple[HistoryMessage, ...] | None = None
-
-
-class Tau2Task(Row):
-    """One task."""
-
-    id: str
-    ticket: str | None = None
-    user_scenario: Mapping[str, Any] = {}
-    initial_state: InitialState | None = None
-    evaluation_criteria: Criteria = Field(default_factory=Criteria)
 
 
 def read_tau2(
@@ -105,11 +42,27 @@ def read_tau2(
     base = {"db": _database(folder, "db"), "user_db": _database(folder, "user_db")}
     policy = _policy(folder)
     rows = read_json(folder / tasks, Tau2Task)
-    return tuple(
-        _task(row, base, policy, domain, rule)
-        for row in rows
-        if rule == "tau2" or _asks_for_something(row.evaluation_criteria)
-    )
+    made = []
+    for row in rows:
+        if problem := _problem(row, domain):
+            raise DefinitionError(f"{folder / tasks}: task {row.id!r}: {problem}")
+        if rule == "tau2" or _asks_for_something(row.evaluation_criteria):
+            made.append(_task(row, base, policy, domain, rule))
+    return tuple(made)
+
+
+def _problem(row: Tau2Task, domain: Domain) -> str:
+    """Why nobody could judge a task here, or ""."""
+    criteria, state = row.evaluation_criteria, row.initial_state or InitialState()
+    if "NL_ASSERTION" in criteria.reward_basis:
+        return "its reward needs a model as a judge (NL_ASSERTION)"
+    called = [(action.requestor, action.name) for action in criteria.actions or ()]
+    for message in state.message_history or ():
+        called += [(call.requestor, call.name) for call in message.tool_calls or ()]
+    for own in (*(state.initialization_actions or ()), *(criteria.env_assertions or ())):
+        called.append((own.env_type, own.func_name))
+    unknown = next((call for call in called if call not in domain.functions), None)
+    return f"the {unknown[0]} has no function {unknown[1]!r}" if unknown else ""
 
 
 def tau2_environment(name: str, tasks: Sequence[Task], domain: Domain) -> Environment:
@@ -180,8 +133,6 @@ def _begun(context: Context, domain: Domain) -> _Case:
 
 def _task(row: Tau2Task, base: Mapping[str, Any], policy: str, domain: Domain, rule: str) -> Task:
     criteria = row.evaluation_criteria
-    if "NL_ASSERTION" in criteria.reward_basis:
-        raise DefinitionError(f"{row.id}: its reward needs a model as a judge (NL_ASSERTION)")
     state = row.initial_state or InitialState()
     hidden = {
         "rule": rule,
@@ -235,13 +186,20 @@ def _policy(folder: Path) -> str:
 
 def _database(folder: Path, name: str) -> dict[str, Any]:
     """A database as plain JSON; TOML's dates become text. Only the user's may be missing."""
-    if (folder / f"{name}.json").is_file():
-        found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    for path, load in ((folder / f"{name}.json", json.loads), (folder / f"{name}.toml", _toml)):
+        if not path.is_file():
+            continue
+        try:
+            found: object = load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DefinitionError(f"{path}: not readable: {error}") from error
+        if not isinstance(found, dict):
+            raise DefinitionError(f"{path}: it would be an object of tables")
         return found
-    if (folder / f"{name}.toml").is_file():
-        text = (folder / f"{name}.toml").read_text(encoding="utf-8")
-        plain: dict[str, Any] = json.loads(json.dumps(tomllib.loads(text), default=str))
-        return plain
     if name == "user_db":
         return {}
     raise DefinitionError(f"{folder}: no {name}.json or {name}.toml")
+
+
+def _toml(text: str) -> object:
+    return json.loads(json.dumps(tomllib.loads(text), default=str))

@@ -188,7 +188,8 @@ def test_nemo_gym_rows_want_a_json_object(tmp_path: Path) -> None:
     assert qa.tasks[0].prompt.startswith("Answer the question.")
     assert reward('{"answer": "tarn"}') == 1.0
     assert reward('```json\n{"answer": "Tarn."}\n```') == 1.0
-    for wrong in ("Tarn", '{"answer": 1}', "[]", '{"answer": "Lemmer"}', "", '"Tarn"'):
+    deep = "[" * 100_000
+    for wrong in ("Tarn", '{"answer": 1}', "[]", '{"answer": "Lemmer"}', "", '"Tarn"', deep):
         assert reward(wrong) == 0.0
 
 
@@ -227,6 +228,34 @@ def test_a_broken_row_is_named(tmp_path: Path, text: str, problem: str) -> None:
         read_hotpotqa(path)
     with pytest.raises(DefinitionError, match=r"none\.json"):
         read_hotpotqa(tmp_path / "none.json")
+
+
+def test_a_broken_table_is_named_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "simpleqa.csv"
+    for rows, problem in (
+        ('"two\nlines",a\nq\n', r"simpleqa\.csv:4: answer: "),
+        (f"{'q' * 200_000},a\n", r"simpleqa\.csv:\d: not CSV: field larger than"),
+    ):
+        path.write_text(f"problem,answer\n{rows}")
+        with pytest.raises(DefinitionError, match=problem):
+            read_simpleqa(path)
+
+
+def test_nesting_without_end_is_no_json(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text("[" * 100_000)
+    for read in (read_hotpotqa, nemo_gym_qa.read_nemo_gym_qa):
+        with pytest.raises(DefinitionError, match=r"rows\.json.*not JSON"):
+            read(path)
+
+
+def test_a_row_that_expects_no_answer_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    request = {"input": [{"role": "user", "content": "q"}]}
+    row = {"id": 1, "responses_create_params": request, "expected_answer": []}
+    path.write_text(json.dumps(row))
+    with pytest.raises(DefinitionError, match=r"rows\.jsonl:1: expected_answer"):
+        nemo_gym_qa.read_nemo_gym_qa(path)
 
 
 def test_a_judgement_of_a_document_that_is_not_there_is_an_error(tmp_path: Path) -> None:

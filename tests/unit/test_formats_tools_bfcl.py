@@ -201,6 +201,50 @@ def test_silence_passes_for_irrelevance_only_by_the_leaderboards_rule(tmp_path: 
     assert [judge(rule, task.hidden, call).valid for rule in RULES] == [False, False]
 
 
+@pytest.mark.parametrize(
+    ("changes", "gold", "problem"),
+    [
+        ({"function": [{"parameters": {}}]}, None, r"q\.json:1: function\.0\.name: Field required"),
+        ({"function": [{**BREW, "parameters": 7}]}, None, r"q\.json:1: function\.0\.parameters"),
+        ({"function": []}, None, r"q\.json: row 'simple_0': it has no function"),
+        ({"function": [{**BREW, "parameters": {}}]}, None, "'bar.brew' lack `properties`"),
+        ({}, [], r"q\.json: row 'simple_0': no answer row with a call"),
+        ({}, [{}], "would have one name, not 0"),
+        ({}, [{"bar.pour": {}}], "calls 'bar.pour', which is not among"),
+        ({}, [{"bar.brew": 7}], r"a\.json:1: ground_truth\.0\.bar\.brew"),
+    ],
+)
+def test_a_row_that_nobody_could_judge_is_named(
+    tmp_path: Path, changes: dict[str, Any], gold: list[Any] | None, problem: str
+) -> None:
+    questions = write(tmp_path / "q.json", {**question(), **changes})
+    calls = [{"bar.brew": ANSWER}] if gold is None else gold
+    answers = write(tmp_path / "a.json", {"id": "simple_0", "ground_truth": calls})
+    with pytest.raises(DefinitionError, match=problem):
+        read_bfcl(questions, answers, category="simple_python")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[f(a={'1+' * 2000}1)]",
+        f"[f(a=x{'[0]' * 900})]",
+        f"[f(a=g{'.y' * 900}())]",
+        f"[f(a={'-' * 900}1)]",
+        f"[f(a={'[' * 90}{']' * 90})]",
+    ],
+)
+def test_no_nesting_breaks_the_judge(text: str) -> None:
+    row = {"category": "simple_python", "functions": [BREW], "answers": [{"bar.brew": ANSWER}]}
+    assert not any(judge(rule, row, text).valid for rule in RULES)
+    assert isinstance(calls_in(text), list)
+
+
+@pytest.mark.parametrize("steps", [[1], ["x"], [[1]], [{"do": 1}, 2]])
+def test_a_list_of_what_is_no_dict_is_wrong(steps: list[Any]) -> None:
+    assert not verdict(drink="tea", steps=steps).valid
+
+
 def test_a_row_without_its_answer_is_the_authors_fault(tmp_path: Path) -> None:
     questions = write(tmp_path / "q.json", question())
     with pytest.raises(DefinitionError, match="simple_0"):
@@ -299,6 +343,39 @@ def test_what_goes_wrong_in_a_world_is_a_result(call: str, result: str) -> None:
 def test_a_missing_reference_world_says_how_to_get_it() -> None:
     with pytest.raises(DefinitionError, match="there are"):
         reference_world("Lamp")
+
+
+class Numbers:
+    """A world with a function that could take for ever."""
+
+    def power(self, base: float, exponent: float) -> dict[str, float]:
+        return {"result": base**exponent}
+
+
+def test_a_call_that_would_take_for_ever_is_not_made() -> None:
+    worlds = Worlds(["Numbers"], {}, lambda _: Numbers())
+    assert worlds.run("power(2, exponent=10)") == '{"result": 1024}'
+    for call in ("power(10, 10**9)", "power(10, 1000000000)", "power(base=7, exponent=-99999)"):
+        assert worlds.run(call).startswith("Error during execution: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"ground_truth": [["turn(2)"]]}, "3 turns, and calls for 1"),
+        ({"ground_truth": [["turn(2)"], [], ["fly(1)"]]}, "without a document, or no call: 'fly'"),
+        ({"ground_truth": [["turn(2"], [], []]}, "without a document, or no call"),
+        ({"id": "other"}, "no answer row has this id"),
+    ],
+)
+def test_a_conversation_that_cannot_be_judged_is_named(
+    tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    conversation(tmp_path)
+    file = tmp_path / "possible_answer" / "BFCL_v4_multi_turn_base.json"
+    write(file, {"id": ROW["id"], "ground_truth": [[], [], []], **change})
+    with pytest.raises(DefinitionError, match=rf"base\.json: row .*{problem}"):
+        read_bfcl_multi_turn(tmp_path, "multi_turn_base")
 
 
 class Words:

@@ -153,8 +153,35 @@ def test_data_setup_and_history_come_before_the_task(tmp_path: Path) -> None:
     assert not score(environment, one).passed
 
 
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (task(actions=[{"name": "fly"}]), "the assistant has no function 'fly'"),
+        (task(actions=[{**CREATE, "requestor": "dog"}]), "the dog has no function 'create_task'"),
+        (
+            task(env_assertions=[{"env_type": "user", "func_name": "x"}]),
+            "the user has no function 'x'",
+        ),
+        (task(reward_basis=["LUCK"]), "tasks.json:1: evaluation_criteria.reward_basis"),
+    ],
+)
+def test_a_task_that_cannot_be_judged_is_named_when_it_is_read(
+    tmp_path: Path, row: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(DefinitionError, match=problem):
+        read(tmp_path, row)
+
+
+@pytest.mark.parametrize(("text", "problem"), [("{", "not readable"), ("[]", "object of tables")])
+def test_a_broken_database_is_named(tmp_path: Path, text: str, problem: str) -> None:
+    read(tmp_path, task(actions=[CREATE]))
+    (tmp_path / "user_db.json").write_text(text)
+    with pytest.raises(DefinitionError, match=rf"user_db\.json: .*{problem}"):
+        read_tau2(tmp_path, MOCK)
+
+
 def test_what_only_a_model_can_judge_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DefinitionError, match="one: its reward needs a model"):
+    with pytest.raises(DefinitionError, match=r"tasks\.json: task 'one': its reward needs"):
         read(tmp_path, task(reward_basis=["DB", "NL_ASSERTION"]))
 
 
