@@ -88,7 +88,7 @@ def _import_folder(folder: Path, name: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # an author's code may raise anything
         del sys.modules[alias]
-        raise DefinitionError(f"{path}: {type(error).__name__}: {error}") from error
+        raise DefinitionError(f"{path}: {describe(error)}") from error
     return module
 
 

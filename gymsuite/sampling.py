@@ -29,6 +29,8 @@ def sample_action(tools: Sequence[ToolSchema], rng: random.Random) -> Action:
 def _value(schema: Mapping[str, Any], rng: random.Random) -> object:  # noqa: PLR0911 - a table
     if "enum" in schema:
         return rng.choice(schema["enum"])
+    if "const" in schema:
+        return schema["const"]
     if "anyOf" in schema:
         return _value(rng.choice(schema["anyOf"]), rng)
     match schema.get("type"):

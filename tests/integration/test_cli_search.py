@@ -53,6 +53,18 @@ def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_serving_without_its_extra_names_it(folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None; from gymsuite.cli.main import main; "
+        f"sys.argv[1:] = ['search', 'serve', {str(folder)!r}]; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: serving needs the extra `serve`: pip install 'gymsuite[serve]'\n"
+
+
 def test_a_folder_is_served_until_interrupted(folder: Path, tmp_path: Path) -> None:
     program = Path(sys.executable).with_name("gymsuite")
     command = [str(program), "search", "serve", str(folder), "--port", "0"]

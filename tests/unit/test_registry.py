@@ -242,3 +242,10 @@ def test_an_id_registered_twice_is_refused(tmp_path: Path) -> None:
     first, second = (write_suite(tmp_path / name) for name in "ab")
     with pytest.raises(DefinitionError, match="already registered"):
         Registry(first, second)
+
+
+def test_a_module_that_raises_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write_suite(tmp_path)
+    (tmp_path / "one" / "environment.py").write_text("import os\n\nos.environ[7]\n")
+    with pytest.raises(DefinitionError, match=r"environment\.py: TypeError: .*environment\.py:3\)"):
+        Registry(path).load("test/one-v1")

@@ -1,7 +1,7 @@
 import asyncio
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -154,7 +154,11 @@ def test_a_tool_without_a_schema_is_refused() -> None:
 
 
 def test_samples_are_valid_calls_and_depend_on_the_rng_only() -> None:
-    box = Toolbox.of((bash, edit, submit))
+    async def turn(context: Context, way: Literal["left"], by: Literal[1, 2]) -> str:
+        """Turn."""
+        return "turned"
+
+    box = Toolbox.of((bash, edit, submit, turn))
     drawn = [sample_action(box.schemas, random.Random(7)) for _ in range(2)]
     assert drawn[0] == drawn[1]
     rng = random.Random(1)
