@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 
 from gymsuite import Environment, Registry, Sandbox, SandboxSpec, Task
 from gymsuite.errors import SandboxError
-from gymsuite.search import Library, Retriever
-from gymsuite.search.floors import Known, RetrieverOf, answer_of, common_answer, measure_floors
+from gymsuite.search import Library, Retriever, answer_of
+from gymsuite.search.floors import Known, RetrieverOf, common_answer, measure_floors
 
 
 @asynccontextmanager

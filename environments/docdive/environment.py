@@ -5,7 +5,14 @@ import re
 from pydantic import TypeAdapter
 
 from gymsuite import OpenSandbox, Score, Submission, Task, ToolCall
-from gymsuite.search import judge_quotes, replay_trail, search_tools, text_protocol
+from gymsuite.search import (
+    answer_of,
+    judge_quotes,
+    proof_metrics,
+    replay_trail,
+    search_tools,
+    text_protocol,
+)
 from gymsuite.verify.qa_typed import Gold, typed
 
 from .editions import Editions
@@ -32,7 +39,7 @@ async def solve(task: Task, open_sandbox: OpenSandbox) -> tuple[ToolCall, ...]:
         page = await retriever.document(exhibit["document"])
         quotes.append(_quote(page.text if page else "", exhibit["holds"]))
     trail = [(exhibit["query"], exhibit["document"]) for exhibit in exhibits]
-    return await replay_trail(retriever, trail, _said(task), quotes=quotes)
+    return await replay_trail(retriever, trail, answer_of(task), quotes=quotes)
 
 
 def _quote(text: str, value: str) -> str:
@@ -48,17 +55,6 @@ def _quote(text: str, value: str) -> str:
     return quote
 
 
-def _said(task: Task) -> str:
-    answer = task.hidden["answer"]
-    match answer["kind"]:
-        case "text":
-            return str(answer["answers"][0])
-        case "set":
-            return ", ".join(item[0] for item in answer["items"])
-        case _:
-            return str(answer["value"])
-
-
 async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
     """The answer together with a quote of each value from an opened page, or nothing."""
     right = typed(submission.answer, _GOLD.validate_python(task.hidden["answer"]))
@@ -70,10 +66,5 @@ async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
     return Score(
         reward=float(passed),
         passed=passed,
-        metrics={
-            "answer": float(right),
-            "citation_precision": marks.precision,
-            "citation_recall": marks.recall,
-            "searches": float(submission.state.get("searches", 0)),
-        },
+        metrics=proof_metrics(right, marks, submission.state),
     )

@@ -9,7 +9,9 @@ from gymsuite import OpenSandbox, Score, Submission, Task, ToolCall
 from gymsuite.search import (
     Corpus,
     Library,
+    answer_of,
     judge_quotes,
+    proof_metrics,
     replay_trail,
     search_tools,
     text_protocol,
@@ -39,8 +41,6 @@ def tasks() -> tuple[Task, ...]:
 
 async def solve(task: Task, _: OpenSandbox) -> tuple[ToolCall, ...]:
     """One search for each exhibit, then the answer with a quote from each."""
-    answer = task.hidden["answer"]
-    said = str(answer["answers"][0] if answer["kind"] == "text" else answer["value"])
     exhibits = task.hidden["exhibits"]
     retriever = await library.open()
     quotes = []
@@ -49,7 +49,7 @@ async def solve(task: Task, _: OpenSandbox) -> tuple[ToolCall, ...]:
         text = document.text if document else ""
         quotes.append(exhibit["quote"] or _sentence_with(text, exhibit["holds"]))
     trail = [(exhibit["query"], exhibit["document"]) for exhibit in exhibits]
-    return await replay_trail(retriever, trail, said, quotes=quotes)
+    return await replay_trail(retriever, trail, answer_of(task), quotes=quotes)
 
 
 def _sentence_with(text: str, words: str) -> str:
@@ -64,11 +64,8 @@ async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
     passed = right and marks.sound
     baited = typed(submission.answer, NumberGold(value=Decimal(task.hidden["bait"])))
     metrics = {
-        "answer": float(right),
-        "citation_precision": marks.precision,
-        "citation_recall": marks.recall,
+        **proof_metrics(right, marks, submission.state),
         "baited": float(baited),
-        "searches": float(submission.state.get("searches", 0)),
     }
     confidence = submission.state.get("confidence")
     if confidence is not None:

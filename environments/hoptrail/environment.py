@@ -8,7 +8,9 @@ from gymsuite import OpenSandbox, Score, Submission, Task, ToolCall
 from gymsuite.search import (
     Corpus,
     Library,
+    answer_of,
     judge_citations,
+    proof_metrics,
     replay_trail,
     search_tools,
     text_protocol,
@@ -20,7 +22,6 @@ from .tasks import VERSION, documents, make_tasks
 
 _DIGEST = "cbd87014abd4c357bd33f40bdae45acc"
 _GOLD: TypeAdapter[Gold] = TypeAdapter(Gold)
-_RESULTS = 10
 
 
 def _withheld(task: Task) -> list[str]:
@@ -46,10 +47,9 @@ def tasks() -> tuple[Task, ...]:
 
 async def solve(task: Task, _: OpenSandbox) -> tuple[ToolCall, ...]:
     """One search for each page of the trail, then the answer with the pages cited."""
-    answer = task.hidden["answer"]
-    said = answer["answers"][0] if answer["kind"] == "text" else str(answer["value"])
     retriever = await library.open()
-    return await replay_trail(retriever, task.hidden["trail"], said, withheld=_withheld(task))
+    trail, withheld = task.hidden["trail"], _withheld(task)
+    return await replay_trail(retriever, trail, answer_of(task), withheld=withheld)
 
 
 async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
@@ -60,12 +60,7 @@ async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
     return Score(
         reward=float(passed),
         passed=passed,
-        metrics={
-            "answer": float(right),
-            "citation_precision": marks.precision,
-            "citation_recall": marks.recall,
-            "searches": float(submission.state.get("searches", 0)),
-        },
+        metrics=proof_metrics(right, marks, submission.state),
         details=_details(right, marks.sound),
     )
 

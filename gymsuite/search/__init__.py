@@ -1,6 +1,11 @@
 """Search over a corpus of one's own: documents, an index, tools for agents, and what they cited."""
 
-from gymsuite.search.citations import CitationMarks, judge_citations, judge_quotes
+from gymsuite.search.citations import (
+    CitationMarks,
+    judge_citations,
+    judge_quotes,
+    proof_metrics,
+)
 from gymsuite.search.corpus import Corpus
 from gymsuite.search.desk import Citation
 from gymsuite.search.documents import Document, read_documents
@@ -10,7 +15,7 @@ from gymsuite.search.pairs import PairScore, score_pairs
 from gymsuite.search.retriever import Hit, Retriever
 from gymsuite.search.text_protocol import text_protocol
 from gymsuite.search.tools import search_tools
-from gymsuite.search.trails import replay_trail
+from gymsuite.search.trails import answer_of, replay_trail
 
 __all__ = [
     "Citation",
@@ -21,9 +26,11 @@ __all__ = [
     "Library",
     "PairScore",
     "Retriever",
+    "answer_of",
     "judge_citations",
     "judge_quotes",
     "open_folder",
+    "proof_metrics",
     "read_documents",
     "replay_trail",
     "score_pairs",

@@ -61,6 +61,20 @@ def judge_quotes(
     return CitationMarks(sound, precision, recall)
 
 
+def proof_metrics(
+    right: bool,  # noqa: FBT001 - whether the answer is
+    marks: CitationMarks,
+    state: Mapping[str, Any],
+) -> dict[str, float]:
+    """What a score of an answer with its proof says of both."""
+    return {
+        "answer": float(right),
+        "citation_precision": marks.precision,
+        "citation_recall": marks.recall,
+        "searches": float(state.get("searches", 0)),
+    }
+
+
 def _covers(citation: Mapping[str, Any], evidence: Mapping[str, str]) -> bool:
     wanted = evidence.get(citation["document"])
     if wanted is None:

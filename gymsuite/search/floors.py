@@ -16,6 +16,7 @@ from gymsuite.rollout import rollout
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.search import baselines
 from gymsuite.search.retriever import Retriever
+from gymsuite.search.trails import answer_of
 from gymsuite.types import Action, Message, Observation, Task, ToolCall
 
 MEMORY = "memory of the true edition"
@@ -84,14 +85,6 @@ async def measure_floors(
 def common_answer(tasks: Sequence[Task]) -> tuple[str, int]:
     """The most common answer of some tasks, and how often it is one."""
     return Counter(answer_of(task) for task in tasks).most_common(1)[0]
-
-
-def answer_of(task: Task) -> str:
-    """A task's answer as one would say it."""
-    answer = task.hidden["answer"]
-    if answer["kind"] == "set":
-        return ", ".join(item[0] for item in answer["items"])
-    return str(answer["answers"][0] if answer["kind"] == "text" else answer["value"])
 
 
 async def _plans(

@@ -4,10 +4,18 @@ from collections.abc import Collection, Sequence
 
 from gymsuite.errors import DefinitionError
 from gymsuite.search.retriever import Retriever
-from gymsuite.types import ToolCall
+from gymsuite.types import Task, ToolCall
 
 RESULTS = 10
 """How many hits each step of a trail looks at."""
+
+
+def answer_of(task: Task) -> str:
+    """A task's answer, a `Gold` in `hidden`, as one would say it."""
+    answer = task.hidden["answer"]
+    if answer["kind"] == "set":
+        return ", ".join(item[0] for item in answer["items"])
+    return str(answer["answers"][0] if answer["kind"] == "text" else answer["value"])
 
 
 async def replay_trail(

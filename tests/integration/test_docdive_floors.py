@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from gymsuite import OpenSandbox, Registry, Task
-from gymsuite.search import Retriever
-from gymsuite.search.floors import MEMORY, Floor, Known, answer_of, common_answer, measure_floors
+from gymsuite.search import Retriever, answer_of
+from gymsuite.search.floors import MEMORY, Floor, Known, common_answer, measure_floors
 
 from .conftest import InSuite
 
