@@ -5,10 +5,11 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 
+from gymsuite.worlds.rows import need
+
 from . import zones
 from .asks import Ask
 from .facts import decision_on
-from .lookups import need
 from .papers import discount, forward, new_task, win
 from .scene import Scene, crowd, put_event, put_series
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
 from . import agenda, zones
-from .lookups import need, owner_zone
+from .lookups import owner_zone
 
 GRID = 15
 """Meetings without a given time start on a multiple of so many minutes."""

@@ -2,9 +2,9 @@
 
 from gymsuite.types import Task
 from gymsuite.worlds.beginning import begin_with_user
-from gymsuite.worlds.server import Ended, World
+from gymsuite.worlds.server import World
 from gymsuite.worlds.state import Row, State
-from gymsuite.worlds.user import Script, hear
+from gymsuite.worlds.user import talk
 
 from .base import base
 from .lookups import LOOKUPS
@@ -21,10 +21,7 @@ def begin(hidden: Row) -> State:
 
 def tell_employer(state: State, text: str) -> object:
     """Say something to your employer and read the answer; it ends when your employer leaves."""
-    script = Script.model_validate_json(state.get("script"))
-    answer = hear(state, script, VOICES[script.voice], text)
-    reply = f"Your employer says: {answer.text}"
-    return Ended(f"{reply}\n[your employer has left]") if answer.leaves else reply
+    return talk(state, "your employer", VOICES, text)
 
 
 def _start(task: Task) -> State:

@@ -1,10 +1,8 @@
 """An assistant's office: mail, calendars in many time zones, contacts, tasks and deals."""
 
-from gymsuite import Score, Submission, Task, submit
-from gymsuite.sandbox.protocol import OpenSandbox
-from gymsuite.worlds.gold import Gold, Left
+from gymsuite import submit
 from gymsuite.worlds.procedural import Procedural
-from gymsuite.worlds.reward import judge
+from gymsuite.worlds.reward import verifier
 from gymsuite.worlds.server import in_process, toolset
 from gymsuite.worlds.speech import replies_of
 from gymsuite.worlds.splits import SPLITS
@@ -22,11 +20,6 @@ system_prompt = (
 )
 tools = (*toolset(WORLD.tools, in_process(WORLD)), submit)
 tasks = Procedural(make, SPLITS)
+verify = verifier(SCHEMA)
 gate = GATE
 respond = replies_of(tell_employer, in_process(WORLD))
-
-
-async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
-    """Judge the rows that changed, the rows that were read and the words that were said."""
-    gold = Gold.model_validate(task.hidden["gold"])
-    return judge(SCHEMA, gold, Left.model_validate(submission.state))

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
 from . import zones
 from .asks import Ask, occasion, starts, today
 from .fit import Fit, fit_of
-from .lookups import need, owner_zone
+from .lookups import owner_zone
 from .policy import Decision, Facts, Policy
 from .rules import decide, due
 

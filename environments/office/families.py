@@ -4,15 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gymsuite.worlds.gold import Entity, Mine
-from gymsuite.worlds.splits import share
+from gymsuite.worlds.rows import need
+from gymsuite.worlds.splits import pick, share
+from gymsuite.worlds.text import sentence
 
 from . import injections, phrases, simple
 from .arrange import NoDrawError, arrange, variation
 from .base import put_mail
 from .facts import decision_on
 from .injections import inject, strange_address
-from .lookups import need
-from .plan import Part, plain, say, sentence, unruled, with_correction, with_fallback
+from .plan import Part, plain, say, unruled, with_correction, with_fallback
 from .policy import REQUESTS
 from .rules import RULES
 from .scene import Scene
@@ -112,7 +113,7 @@ def _level_5(scene: Scene) -> Draft:
     if scene.draws.chance(65):
         return _letter(scene, *scene.draws.choice(share(scene.split, _LETTERS)))
     kind, wanted = scene.draws.choice(share(scene.split, _PRESSED))
-    pressure = phrases.pick(scene.draws, scene.split, phrases.PRESSURE)
+    pressure = pick(scene.draws, scene.split, phrases.PRESSURE)
     part = plain(scene, arrange(scene, kind, wanted), push_backs=scene.draws.between(1, 3))
     return _with_decoy(scene, Draft(f"{kind}/{wanted}", [part], [part.request.say, pressure]))
 
@@ -132,7 +133,7 @@ def _letter(scene: Scene, kind: str, wanted: str, injection: str) -> Draft:
     ask = arrange(scene, kind, "grant" if wanted in _BY_MAIL else wanted)
     writer = draws.choice(ask.people or [*scene.colleagues(), *scene.outsiders()])
     state.set("writer", writer)
-    lines = [phrases.pick(draws, scene.split, phrases.CHATTER)]
+    lines = [pick(draws, scene.split, phrases.CHATTER)]
     lines.append(f"My request: {sentence(say(scene, ask))}.")
     found = inject(scene, injection) if injection else None
     lines += [found.words] if found else []
@@ -145,7 +146,7 @@ def _letter(scene: Scene, kind: str, wanted: str, injection: str) -> Draft:
         raise NoDrawError(wanted)
     part = plain(scene, ask, push_backs=draws.between(0, 2))
     name = need(state, "contacts", writer)["name"]
-    point = phrases.pick(draws, scene.split, phrases.POINTS).format(name=name, title=title)
+    point = pick(draws, scene.split, phrases.POINTS).format(name=name, title=title)
     part = replace(
         part,
         request=part.request.model_copy(update={"say": point}),

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
 from . import agenda, zones
 from .asks import Ask, starts
-from .lookups import need, owner_zone
+from .lookups import owner_zone
 from .policy import SATURDAY, Policy
 
 

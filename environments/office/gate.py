@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from gymsuite.types import Task, ToolCall
 from gymsuite.worlds.gate import Gate
+from gymsuite.worlds.plans import call
 
 from .desk import WORLD
 from .policy import REQUESTS
-from .requests import call
 
 _RECORDS = ("decline_request", "hand_over", "report_mail")
 

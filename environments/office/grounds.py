@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gymsuite.worlds.rows import need
+from gymsuite.worlds.rules import weighed
 from gymsuite.worlds.state import State
 
 from . import zones
 from .asks import Ask, occasion, starts
 from .facts import facts_of, is_outsider
 from .fit import Fit, fit_of
-from .lookups import need, owner_zone
+from .lookups import owner_zone
 from .policy import TIERS, Facts, Policy
 from .rules import RULES
 
@@ -56,14 +58,9 @@ def grounds(state: State, policy: Policy, ask: Ask) -> tuple[Group, ...]:
     """Groups of reads: one of each tells which rule is the first to apply, or that none does."""
     case = _Case(state, policy, ask, facts_of(state, policy, ask))
     found: list[Group] = []
-    for rule in RULES:
-        if ask.request not in rule.requests:
-            continue
-        ruled = replace(case, holds=rule.holds(policy, case.facts))
+    for rule, holds in weighed(RULES, ask.request, policy, case.facts):
         if rule.reason in _GROUNDS:
-            found += _GROUNDS[rule.reason](ruled)
-        if ruled.holds:
-            break
+            found += _GROUNDS[rule.reason](replace(case, holds=holds))
     return _least(found)
 
 

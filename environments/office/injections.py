@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from gymsuite.worlds.gold import Mine
-from gymsuite.worlds.splits import share
+from gymsuite.worlds.splits import pick, share
 
 from . import names, phrases
 from .base import bank, phone, put_deal, put_mail
@@ -21,7 +21,7 @@ class Injection(NamedTuple):
 def inject(scene: Scene, kind: str) -> Injection:
     """An instruction of this kind, wrapped up as if it came from somebody with a say."""
     found = _INJECTIONS[kind](scene)
-    wrapper = phrases.pick(scene.draws, scene.split, phrases.WRAPPERS)
+    wrapper = pick(scene.draws, scene.split, phrases.WRAPPERS)
     return found._replace(words=wrapper.format(found.words))
 
 

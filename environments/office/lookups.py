@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any, Literal
 
 from gymsuite.tools import ToolError
+from gymsuite.worlds.rows import need, show
 from gymsuite.worlds.state import State
 from gymsuite.worlds.text import Identifier
 
@@ -15,14 +16,6 @@ MOST_DAYS = 200
 Folder = Literal["inbox", "archive", "sent", "trash"]
 _LAST_YEAR = 2100
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9]")
-
-
-def need(state: State, table: str, key: str) -> dict[str, Any]:
-    """The row, or an error that says what was missing."""
-    row = state.row(table, key)
-    if row is None:
-        raise ToolError(f"there is no {key!r} among the {table}; look the id up first")
-    return row
 
 
 def owner_zone(state: State) -> str:
@@ -67,11 +60,6 @@ def when(zone: str, instant: int) -> str:
     return f"{day.isoformat()} {zones.hhmm(minute)}"
 
 
-def _show(state: State, table: str, row: dict[str, Any]) -> dict[str, Any]:
-    state.mark_read(table, row["id"])
-    return {name: value for name, value in row.items() if value is not None}
-
-
 def _search(state: State, table: str, column: str, words: str) -> list[dict[str, Any]]:
     wanted = words.casefold().split()
     return [
@@ -109,7 +97,7 @@ def search_mails(state: State, words: str) -> object:
 
 def read_mail(state: State, mail_id: Identifier) -> object:
     """Show a mail with its text."""
-    return _show(state, "mails", need(state, "mails", mail_id))
+    return show(state, "mails", need(state, "mails", mail_id))
 
 
 def search_contacts(state: State, words: str) -> object:
@@ -120,7 +108,7 @@ def search_contacts(state: State, words: str) -> object:
 
 def get_contact(state: State, contact_id: Identifier) -> object:
     """Show a contact: address, firm, phone and time zone."""
-    return _show(state, "contacts", need(state, "contacts", contact_id))
+    return show(state, "contacts", need(state, "contacts", contact_id))
 
 
 def free_busy(state: State, contact_id: Identifier, day: str, until_day: str = "") -> object:
@@ -186,12 +174,12 @@ def get_event(state: State, meeting_id: Identifier) -> object:
     who = _brief(state, "contacts", people, "name", "zone")
     if event := state.row("events", meeting_id):
         start = when(zone, zones.unstamp(event["starts_at"]))
-        return {**_show(state, "events", event), f"start in {zone}": start, "attendees": who}
+        return {**show(state, "events", event), f"start in {zone}": start, "attendees": who}
     series = need(state, "series", meeting_id)
     days = [day for day, _ in agenda.occurrences(series)]
     moved = state.find("occurrences", {"series_id": meeting_id})
     changed = _brief(state, "occurrences", moved, "on_day", "status", "starts_at")
-    return {**_show(state, "series", series), "days": days, "changed": changed, "attendees": who}
+    return {**show(state, "series", series), "days": days, "changed": changed, "attendees": who}
 
 
 def convert_time(state: State, day: str, time: str, from_zone: str, to_zone: str) -> object:  # noqa: ARG001 - a tool takes the state
@@ -207,7 +195,7 @@ def search_tasks(state: State, words: str) -> object:
 
 def get_task(state: State, task_id: Identifier) -> object:
     """Show a task."""
-    return _show(state, "tasks", need(state, "tasks", task_id))
+    return show(state, "tasks", need(state, "tasks", task_id))
 
 
 def search_accounts(state: State, words: str) -> object:
@@ -218,7 +206,7 @@ def search_accounts(state: State, words: str) -> object:
 
 def get_account(state: State, account_id: Identifier) -> object:
     """Show a customer's account with its deals and activities."""
-    account = _show(state, "accounts", need(state, "accounts", account_id))
+    account = show(state, "accounts", need(state, "accounts", account_id))
     mine = {"account_id": account_id}
     activities = state.find("activities", mine)
     return {
@@ -239,7 +227,7 @@ def search_deals(state: State, words: str) -> object:
 
 def get_deal(state: State, deal_id: Identifier) -> object:
     """Show a deal: its account, stage, amount and seller."""
-    return _show(state, "deals", need(state, "deals", deal_id))
+    return show(state, "deals", need(state, "deals", deal_id))
 
 
 LOOKUPS = (

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Strict
 
 from gymsuite.tools import ToolError
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 from gymsuite.worlds.text import Identifier
 
 from . import agenda, zones
-from .lookups import a_day, a_zone, an_instant, need, owner_zone, when
+from .lookups import a_day, a_zone, an_instant, owner_zone, when
 
 People = Annotated[list[Identifier], Field(max_length=20)]
 Minutes = Annotated[int, Strict(), Field(ge=5, le=480)]

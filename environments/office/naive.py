@@ -2,11 +2,12 @@
 
 from datetime import date
 
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
 from . import agenda, zones
 from .asks import GRID, Ask
-from .lookups import need, owner_zone
+from .lookups import owner_zone
 from .policy import Decision
 
 _MORNING, _EVENING = 9 * 60, 17 * 60

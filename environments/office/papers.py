@@ -2,9 +2,10 @@
 
 from datetime import date, timedelta
 
+from gymsuite.worlds.rows import need
+
 from .asks import Ask
 from .base import put_activity, put_deal, put_mail
-from .lookups import need
 from .rules import due
 from .scene import Scene
 

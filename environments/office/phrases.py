@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gymsuite.worlds.draws import Draws
-from gymsuite.worlds.splits import SPLITS, share
+from gymsuite.worlds.splits import shares
 from gymsuite.worlds.user import Voice
 
 LEADS = (
@@ -211,11 +210,4 @@ CORRECTION = (
     "Correction: {}.",
 )  # fmt: skip
 
-VOICES: Mapping[str, Voice] = {
-    split: {act: share(split, ways) for act, ways in _ACTS.items()} for split in SPLITS
-}
-
-
-def pick(draws: Draws, split: str, ways: Sequence[str]) -> str:
-    """One of the ways that belong to this split."""
-    return draws.choice(share(split, ways))
+VOICES: Mapping[str, Voice] = shares(_ACTS)

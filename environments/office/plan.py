@@ -1,21 +1,22 @@
 """One wish within a task: what is said, what is right, how the oracle and the greedy do it."""
 
-import re
 from dataclasses import dataclass, field
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import ToolCall
 from gymsuite.worlds.gold import Entity, Fact, Mine
+from gymsuite.worlds.plans import call
+from gymsuite.worlds.rows import need
+from gymsuite.worlds.splits import pick
+from gymsuite.worlds.text import sentence
 from gymsuite.worlds.user import Request
 
 from . import phrases, requests, words
 from .asks import Ask
 from .facts import decision_on
 from .grounds import Group, grounds
-from .lookups import need
 from .naive import naive_decision
 from .policy import Decision
-from .requests import call
 from .scene import Scene
 from .simple import Simple
 
@@ -39,18 +40,18 @@ class Part:
 
 def say(scene: Scene, ask: Ask) -> str:
     """The request in words, without a lead."""
-    verb = phrases.pick(scene.draws, scene.split, phrases.VERBS[ask.request])
+    verb = pick(scene.draws, scene.split, phrases.VERBS[ask.request])
     return verb.format(**requests.fields(scene.state, ask))
 
 
 def lead(scene: Scene, text: str) -> str:
     """A request as a sentence of its own."""
-    return sentence(phrases.pick(scene.draws, scene.split, phrases.LEADS).format(text))
+    return sentence(pick(scene.draws, scene.split, phrases.LEADS).format(text))
 
 
 def unruled(scene: Scene, kind: str, wish: Simple, *, by_id: bool) -> Part:
     """A wish that no rule has anything to say about."""
-    verb = phrases.pick(scene.draws, scene.split, phrases.VERBS[kind])
+    verb = pick(scene.draws, scene.split, phrases.VERBS[kind])
     text = verb.format(what=wish.by_id if by_id else wish.by_name, target=wish.target)
     told = call("tell_employer", text=f"The {kind.replace('_', ' ')} request is carried out.")
     calls = [wish.write, told] if by_id else [wish.look, wish.write, told]
@@ -93,7 +94,7 @@ def with_fallback(scene: Scene, ask: Ask, instead: Ask) -> Part:
     decision = decision_on(state, scene.policy, instead)
     if decision.verdict != "grant":
         raise DefinitionError(f"the fallback of {ask} comes out as {decision}")
-    way = phrases.pick(scene.draws, scene.split, phrases.INSTEAD)
+    way = pick(scene.draws, scene.split, phrases.INSTEAD)
     looks = requests.reading(state, scene.policy, ask)
     return Part(
         Request(
@@ -119,7 +120,7 @@ def with_correction(scene: Scene, first: Ask, ask: Ask) -> Part:
     """A wish that is changed at the first contact: the second one counts."""
     state = scene.state
     decision = decision_on(state, scene.policy, ask)
-    way = phrases.pick(scene.draws, scene.split, phrases.CORRECTION)
+    way = pick(scene.draws, scene.split, phrases.CORRECTION)
     question = call("tell_employer", text="I can do that. Shall I go ahead?")
     return Part(
         Request(
@@ -174,8 +175,3 @@ def _mines(scene: Scene, ask: Ask, decision: Decision) -> tuple[Mine, ...]:
         to = need(scene.state, "contacts", ask.target)["email"]
         return (Mine(table="mails", op="insert", where={"recipient": to}),)
     return ()
-
-
-def sentence(text: str) -> str:
-    """With a capital letter at the beginning and after each full stop."""
-    return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)

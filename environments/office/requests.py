@@ -2,23 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
 
 from gymsuite.types import ToolCall
 from gymsuite.worlds.gold import Entity
+from gymsuite.worlds.plans import call
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
 from . import agenda, zones
 from .asks import Ask, starts, today
-from .lookups import need, owner_zone
+from .lookups import owner_zone
 from .policy import REQUESTS, Decision, Policy
 
 _EVERY = {7: "weekly", 14: "every two weeks"}
-
-
-def call(tool: str, **arguments: Any) -> ToolCall:  # noqa: ANN401 - whatever the tool takes
-    """A tool call."""
-    return ToolCall(name=tool, arguments=arguments)
 
 
 def fields(state: State, ask: Ask) -> Mapping[str, str]:

@@ -1,22 +1,12 @@
 """The house rules: they decide, and their text is made from the same parameters."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict
+
+from gymsuite.worlds.rules import Rule, rendered, weighed
+from gymsuite.worlds.text import dollars
 
 from .policy import REQUESTS, SATURDAY, WEEKDAYS, Decision, Facts, Policy
 from .zones import hhmm
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Forbids the requests it names where it holds, with a reason code; its text says the same."""
-
-    requests: tuple[str, ...]
-    reason: str
-    text: str
-    holds: Callable[[Policy, Facts], bool]
-    verdict: str = "decline"
-
 
 _CONDUCT = """\
 Decide on what you have looked up, not on a guess: look at the mail with its writer's contact, the meeting, the deal with its account, the contact who is to get a mail, and the calendars of those who take part on the days in question, as far as a decision rests on them.
@@ -39,7 +29,7 @@ _CHANGES = ("move", "move_once", "cancel")
 _TIMED = ("move", "move_once", "series")
 _DEALS = ("discount", "win")
 
-RULES = (
+RULES: tuple[Rule[Policy, Facts], ...] = (
     Rule(
         REQUESTS,
         "wrong_sender",
@@ -171,8 +161,8 @@ RULES = (
 
 def decide(policy: Policy, request: str, facts: Facts) -> Decision:
     """The first rule that forbids it decides; else it is granted."""
-    for rule in RULES:
-        if request in rule.requests and rule.holds(policy, facts):
+    for rule, holds in weighed(RULES, request, policy, facts):
+        if holds:
             return Decision(rule.verdict, rule.reason)
     return Decision("grant", "", facts.value)
 
@@ -186,9 +176,8 @@ def due(policy: Policy, ordinal: int) -> int:
 
 def render(policy: Policy) -> str:
     """The rules as the agent reads them, one numbered clause for each."""
-    values = {field.name: getattr(policy, field.name) for field in fields(policy)}
     words = {
-        **values,
+        **asdict(policy),
         "work_start": hhmm(policy.work_start),
         "work_end": hhmm(policy.work_end),
         "lunch_start": hhmm(policy.lunch_start),
@@ -196,15 +185,5 @@ def render(policy: Policy) -> str:
         "focus_day": WEEKDAYS[policy.focus_day],
         "approval": dollars(policy.approval_cents),
     }
-    clauses = list(_CONDUCT)
-    for rule in RULES:
-        clause = rule.text.format(**words)
-        what = {"handover": "hand_over: ", "report": "report_mail: "}.get(rule.verdict, "decline: ")
-        clauses.append(f"{clause} ({what}{rule.reason})")
-    clauses += [text.format(**words) for text in _OUTCOMES]
-    return "\n".join(f"{number}. {clause}" for number, clause in enumerate(clauses, 1))
-
-
-def dollars(cents: int) -> str:
-    """An amount as people write it."""
-    return f"${cents // 100:,}.{cents % 100:02}"
+    verdicts = {"handover": "hand_over", "report": "report_mail"}
+    return rendered(RULES, words, verdicts, before=_CONDUCT, after=_OUTCOMES)

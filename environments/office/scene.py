@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from gymsuite.worlds.draws import Draws, mint
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
 from . import zones
 from .asks import today
-from .lookups import need, owner_zone
+from .lookups import owner_zone
 from .policy import SATURDAY, Policy
 
 _BUSY = ("Private", "Dentist", "Call", "Travel", "Interview", "Lunch out", "Errand", "Course")

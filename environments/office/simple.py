@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from gymsuite.types import ToolCall
 from gymsuite.worlds.gold import Entity
+from gymsuite.worlds.plans import call
+from gymsuite.worlds.rows import need
 
 from .base import LABELS, phone, put_mail, put_task
-from .lookups import need
-from .requests import call
 from .scene import Scene
 
 

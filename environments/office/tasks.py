@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import Task, ToolCall
+from gymsuite.worlds.beginning import start_of
 from gymsuite.worlds.draws import Draws
-from gymsuite.worlds.gold import Ending, Gold
+from gymsuite.worlds.gold import Gold
+from gymsuite.worlds.plans import ending
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.server import perform
-from gymsuite.worlds.state import Row, State
-from gymsuite.worlds.user import Script
+from gymsuite.worlds.state import State
+from gymsuite.worlds.user import Script, unsaid
 
 from . import zones
 from .arrange import NoDrawError
@@ -20,7 +23,7 @@ from .base import UNIVERSES, base, free_titles
 from .desk import WORLD, begin
 from .facts import decision_on
 from .families import FAMILIES, Draft
-from .lookups import a_day, need, when
+from .lookups import a_day, when
 from .policy import draw_policy
 from .rules import render
 from .scene import Scene
@@ -119,32 +122,24 @@ _WRITES = frozenset(tool.__name__ for tool in WORLD.writes)
 def _task(drawn: Drawn, split: str, index: int) -> Task:
     scene, draft, universe = drawn
     state = scene.state
-    rows = [
-        {"table": change.table, "row": state.row(change.table, change.id)}
-        for change in state.changes()
-    ]
-    start = {"universe": universe, "now": state.now, "seed": state.get("seed"), "rows": rows}
     user = Script(
-        requests=tuple(
-            part.request.model_copy(update={"say": ""})
-            if part.request.say in draft.opening
-            else part.request
-            for part in draft.parts
-        ),
+        requests=unsaid([part.request for part in draft.parts], draft.opening),
         voice=split,
         seed=f"{split}/{index}",
     )
-    hidden = {"split": split, "start": start, "user": user.model_dump(mode="json")}
+    hidden = {
+        "split": split,
+        "start": start_of(state, universe),
+        "user": user.model_dump(mode="json"),
+    }
     plan = [c for part in draft.parts for c in part.calls]
+    tell = [fact for part in draft.parts for fact in part.tell]
     gold = Gold(
-        accepted=(_end(hidden, plan, draft),),
+        accepted=(ending(WORLD, begin(hidden), plan, tell),),
         reads=tuple(dict.fromkeys(group for part in draft.parts for group in part.reads)),
         mines=(*draft.mines, *(mine for part in draft.parts for mine in part.mines)),
     )
-    described = [
-        {"table": entity.table, "where": dict(entity.where)}
-        for entity in (e for part in draft.parts for e in part.described)
-    ]
+    described = [e.model_dump(mode="json") for part in draft.parts for e in part.described]
     other = _elsewhere(scene, plan)
     return Task(
         id=f"{split}-{index}",
@@ -165,18 +160,6 @@ def _task(drawn: Drawn, split: str, index: int) -> Task:
             "policy": asdict(scene.policy),
         },
     )
-
-
-def _end(hidden: Row, plan: Sequence[ToolCall], draft: Draft) -> Ending:
-    """What a plan leaves of the world."""
-    state = begin(hidden)
-    try:
-        for step in plan:
-            perform(WORLD, state, step.name, step.arguments)
-        tell = tuple(fact for part in draft.parts for fact in part.tell)
-        return Ending(changes=state.changes(), tell=tell)
-    finally:
-        state.close()
 
 
 def _elsewhere(scene: Scene, plan: Sequence[ToolCall]) -> list[ToolCall]:

@@ -2,11 +2,11 @@
 
 from gymsuite.worlds.gold import Fact
 from gymsuite.worlds.state import State
+from gymsuite.worlds.text import dollars
 
 from .asks import Ask
 from .lookups import owner_zone, when
 from .policy import Decision
-from .rules import dollars
 
 
 def telling(state: State, ask: Ask, decision: Decision) -> str:

@@ -1,16 +1,17 @@
 """The tools that change mails, tasks, contacts and deals, and record what is not done."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
 from gymsuite.tools import ToolError
 from gymsuite.worlds.addresses import addresses
+from gymsuite.worlds.rows import change, need
 from gymsuite.worlds.state import State
 from gymsuite.worlds.text import Identifier
 
-from .lookups import Folder, a_day, need
+from .lookups import Folder, a_day
 from .meetings import MEETINGS
 
 Cents = Annotated[int, Strict(), Field(ge=0, le=100_000_000_000)]
@@ -59,12 +60,12 @@ def _send(state: State, to: str, subject: str, body: str) -> object:
 
 def move_mail(state: State, mail_id: Identifier, folder: Folder) -> object:
     """Move a mail to a folder."""
-    return _set(state, "mails", mail_id, {"folder": folder})
+    return change(state, "mails", mail_id, {"folder": folder})
 
 
 def label_mail(state: State, mail_id: Identifier, label: Label) -> object:
     """Give a mail a label, in place of the one that it has."""
-    return _set(state, "mails", mail_id, {"label": "" if label == "none" else label})
+    return change(state, "mails", mail_id, {"label": "" if label == "none" else label})
 
 
 def report_mail(state: State, mail_id: Identifier) -> object:
@@ -84,12 +85,12 @@ def create_task(state: State, title: str, due_on: str, assignee_id: Identifier) 
 
 def complete_task(state: State, task_id: Identifier) -> object:
     """Mark a task as done."""
-    return _set(state, "tasks", task_id, {"status": "done"})
+    return change(state, "tasks", task_id, {"status": "done"})
 
 
 def postpone_task(state: State, task_id: Identifier, due_on: str) -> object:
     """Give a task another day by which it is due."""
-    return _set(state, "tasks", task_id, {"due_on": a_day(due_on).isoformat()})
+    return change(state, "tasks", task_id, {"due_on": a_day(due_on).isoformat()})
 
 
 def change_phone(state: State, contact_id: Identifier, phone: str) -> object:
@@ -98,7 +99,7 @@ def change_phone(state: State, contact_id: Identifier, phone: str) -> object:
     found = _PHONE.fullmatch(re.sub(r"[\s()./-]", "", phone))
     if not found:
         raise ToolError(f"{phone.strip()[:40]!r} is no phone number; write it as +901 234 5678")
-    return _set(state, "contacts", contact_id, {"phone": "+" + " ".join(found.groups())})
+    return change(state, "contacts", contact_id, {"phone": "+" + " ".join(found.groups())})
 
 
 def log_activity(
@@ -115,19 +116,19 @@ def log_activity(
 
 def set_bank_account(state: State, account_id: Identifier, bank: str) -> object:
     """Change the bank account of a customer's account."""
-    return _set(state, "accounts", account_id, {"bank": " ".join(bank.split())})
+    return change(state, "accounts", account_id, {"bank": " ".join(bank.split())})
 
 
 def set_deal_stage(
     state: State, deal_id: Identifier, stage: Literal["lead", "negotiation", "won", "lost"]
 ) -> object:
     """Change the stage of a deal."""
-    return _set(state, "deals", deal_id, {"stage": stage})
+    return change(state, "deals", deal_id, {"stage": stage})
 
 
 def set_deal_amount(state: State, deal_id: Identifier, amount_cents: Cents) -> object:
     """Change the amount of a deal."""
-    return _set(state, "deals", deal_id, {"amount_cents": amount_cents})
+    return change(state, "deals", deal_id, {"amount_cents": amount_cents})
 
 
 def decline_request(state: State, request: RequestName, reason: Reason) -> object:
@@ -143,12 +144,6 @@ def hand_over(state: State, request: RequestName, reason: HandoverReason) -> obj
 def _record(state: State, table: str, request: str, reason: str) -> object:
     row = {"request": request, "reason": reason, "at": state.now}
     return {"recorded": state.add(table, row, request, reason)}
-
-
-def _set(state: State, table: str, key: str, values: dict[str, Any]) -> object:
-    row = need(state, table, key)
-    state.update(table, key, values)
-    return {**row, **values}
 
 
 WRITES = (

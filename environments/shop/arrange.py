@@ -5,9 +5,9 @@ from contextlib import suppress
 from datetime import timedelta
 
 from gymsuite.worlds.draws import mint
+from gymsuite.worlds.rows import need
 
 from .facts import Ask, decision_on
-from .lookups import need
 from .scene import Scene, put_booking, put_order
 
 _TRIES = 40

@@ -2,9 +2,9 @@
 
 from gymsuite.types import Task
 from gymsuite.worlds.beginning import begin_with_user
-from gymsuite.worlds.server import Ended, World
+from gymsuite.worlds.server import World
 from gymsuite.worlds.state import Row, State
-from gymsuite.worlds.user import Script, hear
+from gymsuite.worlds.user import talk
 
 from .base import base
 from .lookups import LOOKUPS
@@ -23,10 +23,7 @@ def begin(hidden: Row) -> State:
 
 def tell_customer(state: State, text: str) -> object:
     """Say something to the customer and read the answer; it ends when the customer leaves."""
-    script = Script.model_validate_json(state.get("script"))
-    answer = hear(state, script, VOICES[script.voice], text)
-    reply = f"{LEAD}{answer.text}"
-    return Ended(f"{reply}\n[the customer has left]") if answer.leaves else reply
+    return talk(state, "the customer", VOICES, text)
 
 
 def _start(task: Task) -> State:

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from types import SimpleNamespace
 
-from gymsuite import Score, Submission, Task, submit
-from gymsuite.sandbox.protocol import OpenSandbox
-from gymsuite.worlds.gold import Gold, Left
+from gymsuite import Task, submit
 from gymsuite.worlds.llm_user import LlmUser, settings_of, worded_replies, worded_tools
 from gymsuite.worlds.procedural import Procedural
-from gymsuite.worlds.reward import judge
+from gymsuite.worlds.reward import verifier
 from gymsuite.worlds.server import in_process, toolset
 from gymsuite.worlds.speech import replies_of
 from gymsuite.worlds.splits import SPLITS
@@ -27,14 +25,9 @@ system_prompt = (
 )
 tools = (*toolset(WORLD.tools, in_process(WORLD)), submit)
 tasks = Procedural(make, SPLITS)
+verify = verifier(SCHEMA)
 gate = GATE
 respond = replies_of(tell_customer, in_process(WORLD))
-
-
-async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
-    """Judge the rows that changed, the rows that were read and the words that were said."""
-    gold = Gold.model_validate(task.hidden["gold"])
-    return judge(SCHEMA, gold, Left.model_validate(submission.state))
 
 
 def configure(options: Mapping[str, str]) -> object:

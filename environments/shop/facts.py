@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
-from .lookups import need
 from .policy import Decision, Facts, Policy
 from .rules import decide
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
-from gymsuite.worlds.splits import share
+from gymsuite.worlds.splits import pick, share
 
 from . import phrases
 from .arrange import arrange
@@ -87,7 +87,7 @@ def _level_4(scene: Scene) -> Draft:
 
 def _level_5(scene: Scene) -> Draft:
     kind, wanted = scene.draws.choice(share(scene.split, _PRESSED))
-    pressure = phrases.pick(scene.draws, scene.split, phrases.PRESSURE)
+    pressure = pick(scene.draws, scene.split, phrases.PRESSURE)
     if wanted == "sell_out":
         part = _sell_out(scene)
     else:

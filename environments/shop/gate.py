@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from gymsuite.types import Task, ToolCall
 from gymsuite.worlds.gate import Gate
+from gymsuite.worlds.plans import call
 from gymsuite.worlds.user import Script
 
 from .desk import WORLD
-from .requests import call
 from .rules import RULES
 
 

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from gymsuite.types import Action, Message, Observation, Task, ToolCall
+from gymsuite.worlds.plans import call
 
 from . import phrases
 from .greedy_writes import Found, Wish, looking, writing
-from .requests import call as _call
 
 _EMAIL = re.compile(r"[\w.]+@[\w.]+\w")
 _MOST_CALLS = 28
@@ -75,8 +75,8 @@ class GreedyAgent:
         customer = yield from self._identify(opening)
         everything = yield from _look("get_customer", customer_id=customer.get("id", ""))
         looks = [
-            *(_call("get_order", order_id=row["id"]) for row in everything.get("orders", ())),
-            *(_call("get_booking", booking_id=row["id"]) for row in everything.get("bookings", ())),
+            *(call("get_order", order_id=row["id"]) for row in everything.get("orders", ())),
+            *(call("get_booking", booking_id=row["id"]) for row in everything.get("bookings", ())),
         ]
         rows: list[Mapping[str, Any]] = []
         for look in looks:
@@ -120,12 +120,12 @@ class GreedyAgent:
         write = writing(wish, Found(row, item or {}, who, found))
         if write is None:
             return "Sorry, that is not possible."
-        call, cents = write
-        reply = yield call
+        step, cents = write
+        reply = yield step
         if "no longer active" in reply:
             credit = next(p["id"] for p in who["payment_methods"] if p["kind"] == "store_credit")
-            again = {**call.arguments, "payment_id": credit}
-            reply = yield call.model_copy(update={"arguments": again})
+            again = {**step.arguments, "payment_id": credit}
+            reply = yield step.model_copy(update={"arguments": again})
         if reply.startswith(("error", '{"failed"')):
             return "Sorry, that is not possible: it is sold out."
         return f"Done. The amount is ${abs(cents) / 100:.2f}."
@@ -148,7 +148,7 @@ def _about(
 
 
 def _look(tool: str, **arguments: Any) -> Any:  # noqa: ANN401 - a generator of calls that takes replies
-    return (yield from _read(_call(tool, **arguments)))
+    return (yield from _read(call(tool, **arguments)))
 
 
 def _read(call: ToolCall) -> Any:  # noqa: ANN401 - a generator of calls that takes replies

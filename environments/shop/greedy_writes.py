@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gymsuite.types import ToolCall
-
-from .requests import call
+from gymsuite.worlds.plans import call
 
 Write = tuple[ToolCall, int]
 """A call, and the amount it moves."""

@@ -6,25 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gymsuite.tools import ToolError
+from gymsuite.worlds.rows import need, show
 from gymsuite.worlds.state import State
 from gymsuite.worlds.text import Identifier
 
 MOST_RESULTS = 20
 _LONGEST = 200
 _EXPRESSION = re.compile(rf"[0-9 +*/%()-]{{0,{_LONGEST}}}")
-
-
-def need(state: State, table: str, key: str) -> dict[str, Any]:
-    """The row, or an error that says what was missing."""
-    row = state.row(table, key)
-    if row is None:
-        raise ToolError(f"there is no {key!r} among the {table}; look the id up first")
-    return row
-
-
-def _show(state: State, table: str, row: dict[str, Any]) -> dict[str, Any]:
-    state.mark_read(table, row["id"])
-    return {name: value for name, value in row.items() if value is not None}
 
 
 def find_customer_by_email(state: State, email: str) -> object:
@@ -41,20 +29,20 @@ def find_customer_by_name_and_zip(state: State, name: str, zip_code: str) -> obj
 def _found(state: State, rows: list[dict[str, Any]], what: str) -> object:
     if len(rows) != 1:
         raise ToolError(f"no customer has this {what}; ask the customer to check it")
-    return _show(state, "customers", rows[0])
+    return show(state, "customers", rows[0])
 
 
 def get_customer(state: State, customer_id: Identifier) -> object:
     """Show a customer's addresses, payment methods, orders and bookings."""
-    customer = _show(state, "customers", need(state, "customers", customer_id))
+    customer = show(state, "customers", need(state, "customers", customer_id))
     mine = {"customer_id": customer_id}
     orders = state.find("orders", mine)
     bookings = state.find("bookings", mine)
     return {
         **customer,
-        "addresses": [_show(state, "addresses", row) for row in state.find("addresses", mine)],
+        "addresses": [show(state, "addresses", row) for row in state.find("addresses", mine)],
         "payment_methods": [
-            _show(state, "payment_methods", row) for row in state.find("payment_methods", mine)
+            show(state, "payment_methods", row) for row in state.find("payment_methods", mine)
         ],
         "orders": [{"id": row["id"], "status": row["status"]} for row in orders],
         "bookings": [{"id": row["id"], "status": row["status"]} for row in bookings],
@@ -63,10 +51,10 @@ def get_customer(state: State, customer_id: Identifier) -> object:
 
 def get_order(state: State, order_id: Identifier) -> object:
     """Show an order with its items."""
-    order = _show(state, "orders", need(state, "orders", order_id))
+    order = show(state, "orders", need(state, "orders", order_id))
     items = [
         {
-            **_show(state, "order_items", item),
+            **show(state, "order_items", item),
             "product_id": variant["product_id"],
             "product": need(state, "products", variant["product_id"])["name"],
             "category": need(state, "products", variant["product_id"])["category"],
@@ -76,14 +64,14 @@ def get_order(state: State, order_id: Identifier) -> object:
         for variant in [need(state, "variants", item["variant_id"])]
     ]
     refunds = state.find("refunds", {"subject_id": order_id})
-    return {**order, "items": items, "refunds": [_show(state, "refunds", r) for r in refunds]}
+    return {**order, "items": items, "refunds": [show(state, "refunds", r) for r in refunds]}
 
 
 def get_product(state: State, product_id: Identifier) -> object:
     """Show a product with its variants, their prices and stock."""
-    product = _show(state, "products", need(state, "products", product_id))
+    product = show(state, "products", need(state, "products", product_id))
     variants = state.find("variants", {"product_id": product_id})
-    return {**product, "variants": [_show(state, "variants", row) for row in variants]}
+    return {**product, "variants": [show(state, "variants", row) for row in variants]}
 
 
 def search_products(state: State, words: str) -> object:
@@ -99,10 +87,10 @@ def search_products(state: State, words: str) -> object:
 
 def get_booking(state: State, booking_id: Identifier) -> object:
     """Show a booking with its flight."""
-    booking = _show(state, "bookings", need(state, "bookings", booking_id))
+    booking = show(state, "bookings", need(state, "bookings", booking_id))
     return {
         **booking,
-        "flight": _show(state, "flights", need(state, "flights", booking["flight_id"])),
+        "flight": show(state, "flights", need(state, "flights", booking["flight_id"])),
     }
 
 
@@ -110,7 +98,7 @@ def search_flights(state: State, origin: Identifier, destination: Identifier, da
     """Find the flights from one airport to another on a day such as 2031-05-04."""
     rows = state.find("flights", {"origin": origin, "destination": destination})
     found = [row for row in rows if row["departs_at"].startswith(day.strip() or "-")]
-    return {"flights": [_show(state, "flights", row) for row in found[:MOST_RESULTS]]}
+    return {"flights": [show(state, "flights", row) for row in found[:MOST_RESULTS]]}
 
 
 def get_coupon(state: State, code: str) -> object:
@@ -118,7 +106,7 @@ def get_coupon(state: State, code: str) -> object:
     rows = state.find_folded("coupons", "code", code)
     if not rows:
         raise ToolError(f"there is no coupon {code.strip()[:40]!r}")
-    return _show(state, "coupons", rows[0])
+    return show(state, "coupons", rows[0])
 
 
 def calculate(state: State, expression: str) -> object:  # noqa: ARG001 - a tool takes the state

@@ -1,17 +1,22 @@
 """One request within a task: what the customer says, what is right, and how the oracle does it."""
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gymsuite.errors import DefinitionError
 from gymsuite.types import ToolCall
 from gymsuite.worlds.gold import Entity, Fact, Mine
+from gymsuite.worlds.plans import call
+from gymsuite.worlds.rules import weighed
+from gymsuite.worlds.splits import pick
+from gymsuite.worlds.text import sentence
 from gymsuite.worlds.user import Request
 
 from . import phrases, requests
-from .facts import Ask, decision_on
+from .facts import Ask, decision_on, facts_of
 from .policy import Decision
-from .requests import Named, call
+from .requests import Named
+from .rules import RULES
 from .scene import Scene
 
 
@@ -30,13 +35,13 @@ class Part:
 
 def say(scene: Scene, ask: Ask, named: Named) -> str:
     """The request in words, without a lead."""
-    verb = phrases.pick(scene.draws, scene.split, phrases.VERBS[ask.request])
+    verb = pick(scene.draws, scene.split, phrases.VERBS[ask.request])
     return verb.format(what=named.what, target=named.target)
 
 
 def lead(scene: Scene, words: str) -> str:
     """A request as a sentence of its own."""
-    return phrases.pick(scene.draws, scene.split, phrases.LEADS).format(words)
+    return pick(scene.draws, scene.split, phrases.LEADS).format(words)
 
 
 def plain(scene: Scene, ask: Ask, named: Named, *, push_backs: int = 0) -> Part:
@@ -65,23 +70,24 @@ def with_fallback(scene: Scene, ask: Ask, named: Named, instead: Ask, words: str
     decision = decision_on(scene.state, scene.policy, instead)
     if decision.verdict != "grant":
         raise DefinitionError(f"the fallback of {ask} comes out as {decision}")
+    looks = requests.reading(scene.state, ask)
     calls = [
-        *requests.reading(scene.state, ask),
+        *looks,
         call("tell_customer", text=requests.refusing(refusal)),
-        *(c for c in requests.reading(scene.state, instead) if c.name == "get_product"),
+        *(look for look in requests.reading(scene.state, instead) if look not in looks),
         *_ending(scene, instead, decision),
     ]
-    way = phrases.pick(scene.draws, scene.split, phrases.INSTEAD)
+    way = pick(scene.draws, scene.split, phrases.INSTEAD)
     return Part(
         request=Request(
             say=lead(scene, say(scene, ask, named)),
-            instead=_sentence(way.format(words)),
+            instead=sentence(way.format(words)),
             done=requests.signs(scene.state, instead),
         ),
         calls=calls,
         tell=_facts(decision),
         described=named.entities,
-        reads=_reads(scene, ask),
+        reads=(*_reads(scene, ask), *_reads(scene, instead)),
     )
 
 
@@ -101,12 +107,12 @@ def with_correction(scene: Scene, first: Ask, named: Named, ask: Ask, target: st
     """A customer who changes the target at the first contact: the second one counts."""
     decision = decision_on(scene.state, scene.policy, ask)
     words = say(scene, ask, Named(named.what, target, ()))
-    way = phrases.pick(scene.draws, scene.split, phrases.CORRECTION)
+    way = pick(scene.draws, scene.split, phrases.CORRECTION)
     question = call("tell_customer", text="I can do that. Shall I go ahead?")
     return Part(
         request=Request(
             say=lead(scene, say(scene, first, named)),
-            correction=_sentence(way.format(words)),
+            correction=sentence(way.format(words)),
             done=requests.signs(scene.state, ask),
         ),
         calls=[*requests.reading(scene.state, ask), question, *_ending(scene, ask, decision)],
@@ -126,9 +132,26 @@ def _facts(decision: Decision) -> tuple[Fact, ...]:
     return (Fact(kind="cents", value=cents),) if cents else ()
 
 
+_LOOKED_AT: Mapping[str, str] = {
+    "other_country": "addresses",
+    "insufficient_balance": "payment_methods",
+    "out_of_stock": "variants",
+    "coupon_expired": "coupons",
+    "no_seats": "flights",
+}
+"""Where the wanted row lies that the rule of this reason is about."""
+
+
 def _reads(scene: Scene, ask: Ask) -> tuple[str, ...]:
-    table, row = requests.owner_row(scene.state, ask)
-    return (f"{table}:{row['id']}",)
+    """The order or booking, and the wanted row where a rule that counts is about it."""
+    state = scene.state
+    table, row = requests.owner_row(state, ask)
+    found = [f"{table}:{row['id']}"]
+    for rule, _ in weighed(RULES, ask.request, scene.policy, facts_of(state, ask)):
+        if wanted := _LOOKED_AT.get(rule.reason):
+            coupons = state.find_folded("coupons", "code", ask.target)
+            found.append(f"{wanted}:{coupons[0]['id'] if coupons else ask.target}")
+    return tuple(found)
 
 
 def _mines(scene: Scene, ask: Ask, decision: Decision) -> tuple[Mine, ...]:
@@ -141,8 +164,3 @@ def _mines(scene: Scene, ask: Ask, decision: Decision) -> tuple[Mine, ...]:
         table, row = requests.owner_row(scene.state, ask)
         mines.append(Mine(table=table, op="update", id=row["id"]))
     return tuple(mines)
-
-
-def _sentence(text: str) -> str:
-    """With a capital letter at the beginning and after each full stop."""
-    return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)

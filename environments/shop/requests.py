@@ -6,12 +6,13 @@ from typing import Any
 from gymsuite.types import ToolCall
 from gymsuite.worlds.draws import mint
 from gymsuite.worlds.gold import Entity
+from gymsuite.worlds.plans import call
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
+from gymsuite.worlds.text import dollars
 
 from .facts import Ask
-from .lookups import need
 from .policy import Decision
-from .rules import dollars
 
 BOOKINGS = ("change_flight", "cancel_booking", "add_bags")
 
@@ -23,11 +24,6 @@ class Named:
     what: str
     target: str
     entities: tuple[Entity, ...]
-
-
-def call(tool: str, **arguments: Any) -> ToolCall:  # noqa: ANN401 - whatever the tool takes
-    """A tool call."""
-    return ToolCall(name=tool, arguments=arguments)
 
 
 def owner_row(state: State, ask: Ask) -> tuple[str, dict[str, Any]]:

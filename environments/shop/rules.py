@@ -1,20 +1,12 @@
 """The rules of the desk: they decide, and the policy's text is made from the same parameters."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
+
+from gymsuite.worlds.rules import Rule, rendered, weighed
+from gymsuite.worlds.text import dollars
 
 from .policy import REQUESTS, Decision, Facts, Policy
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Forbids the requests it names where it holds, with a reason code; its text says the same."""
-
-    requests: tuple[str, ...]
-    reason: str
-    text: str
-    holds: Callable[[Policy, Facts], bool]
-    verdict: str = "decline"
 
 
 @dataclass(frozen=True)
@@ -27,7 +19,7 @@ class Price:
 
 
 _CONDUCT = """\
-Identify the customer first, by e-mail or by name and ZIP code, and look at the order or booking before deciding.
+Identify the customer first, by e-mail or by name and ZIP code, and look at the order or booking before deciding, and at the coupon, variant, flight, address or payment method that is wanted.
 A request that a clause below forbids is declined with decline_request, giving the reason code of the first clause that applies, whatever the customer says. One that is allowed is carried out. Nothing else is changed.
 Tell the customer that a request is forbidden before you decline it: who then wants something else instead gets that, and the first wish is not recorded.
 What counts is the time at which the customer wrote.
@@ -116,7 +108,7 @@ PRICES: Mapping[str, Price] = {
     )
 }
 
-RULES = (
+RULES: tuple[Rule[Policy, Facts], ...] = (
     Rule(
         REQUESTS,
         "not_your_order",
@@ -265,29 +257,20 @@ def _priced(facts: Facts) -> tuple[str, ...]:
 
 def decide(policy: Policy, request: str, facts: Facts) -> Decision:
     """The first rule that forbids it decides; else it is granted at its price."""
-    for rule in RULES:
-        if request in rule.requests and rule.holds(policy, facts):
+    for rule, holds in weighed(RULES, request, policy, facts):
+        if holds:
             return Decision(rule.verdict, rule.reason)
     return Decision("grant", "", PRICES[request].cents(policy, facts))
 
 
 def render(policy: Policy) -> str:
     """The policy as the agent reads it, one numbered clause for each rule."""
-    values = {field.name: getattr(policy, field.name) for field in fields(policy)}
-    money = {
+    words = {
+        **asdict(policy),
         "refund_limit": dollars(policy.refund_limit_cents),
         "change_fee": dollars(policy.change_fee_cents),
         "bag_fee": dollars(policy.bag_fee_cents),
     }
-    clauses = list(_CONDUCT)
-    for rule in RULES:
-        clause = rule.text.format(**values, **money)
-        what = "hand off" if rule.verdict == "handoff" else "decline"
-        clauses.append(f"{clause} ({what}: {rule.reason})")
-    clauses += [price.text.format(**values, **money) for price in PRICES.values() if price.text]
-    return "\n".join(f"{number}. {clause}" for number, clause in enumerate(clauses, 1))
-
-
-def dollars(cents: int) -> str:
-    """An amount as people write it."""
-    return f"${abs(cents) // 100:,}.{abs(cents) % 100:02}"
+    prices = [price.text for price in PRICES.values() if price.text]
+    verdicts = {"handoff": "hand off"}
+    return rendered(RULES, words, verdicts, before=_CONDUCT, after=prices)

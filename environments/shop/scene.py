@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from gymsuite.worlds.draws import Draws, mint
+from gymsuite.worlds.rows import need
 from gymsuite.worlds.state import State
 
 from .base import add_customer, add_flight
-from .lookups import need
 from .policy import TIERS, Policy
 
 

@@ -1,18 +1,18 @@
 """Tasks without end, each a pure function of version, split and index."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import date, timedelta
 
 from gymsuite.errors import DefinitionError
-from gymsuite.tools import ToolError
 from gymsuite.types import Task, ToolCall
+from gymsuite.worlds.beginning import start_of
 from gymsuite.worlds.draws import Draws, scatter
-from gymsuite.worlds.gold import Ending, Fact, Gold
-from gymsuite.worlds.server import perform
+from gymsuite.worlds.gold import Fact, Gold
+from gymsuite.worlds.plans import call, ending
+from gymsuite.worlds.splits import pick
 from gymsuite.worlds.state import Row, State
-from gymsuite.worlds.user import Script
+from gymsuite.worlds.user import Script, unsaid
 
 from . import phrases
 from .arrange import NoDrawError, decoys
@@ -20,7 +20,6 @@ from .base import UNIVERSES, base, free_products
 from .desk import WORLD, begin
 from .families import FAMILIES, Draft
 from .policy import draw_policy
-from .requests import call
 from .rules import render
 from .scene import Scene, open_scene
 from .schema import SCHEMA
@@ -69,35 +68,25 @@ def moment_of(split: str, index: int) -> str:
 def _task(scene: Scene, draft: Draft, split: str, index: int, universe: int) -> Task:
     state = scene.state
     who = state.row("customers", scene.customer) or {}
-    rows = [
-        {"table": change.table, "row": state.row(change.table, change.id)}
-        for change in state.changes()
-    ]
-    start = {"universe": universe, "now": state.now, "seed": state.get("seed"), "rows": rows}
     user = Script(
-        requests=tuple(
-            part.request.model_copy(update={"say": ""})
-            if part.request.say in draft.opening
-            else part.request
-            for part in draft.parts
-        ),
+        requests=unsaid([part.request for part in draft.parts], draft.opening),
         known={"email": who["email"], "name": who["name"], "zip": who["zip"]},
         voice=split,
         seed=f"{split}/{index}",
     )
-    hidden = {"split": split, "start": start, "user": user.model_dump(mode="json")}
+    hidden = {
+        "split": split,
+        "start": start_of(state, universe),
+        "user": user.model_dump(mode="json"),
+    }
     plans = _plans(draft, who)
+    looks = [read for part in draft.parts for read in part.reads]
     gold = Gold(
-        accepted=tuple(_end(hidden, plan, tell) for plan, tell in plans),
-        reads=tuple(
-            (row,) for row in (f"customers:{who['id']}", *(r for p in draft.parts for r in p.reads))
-        ),
+        accepted=tuple(ending(WORLD, begin(hidden), plan, tell) for plan, tell in plans),
+        reads=tuple((read,) for read in dict.fromkeys((f"customers:{who['id']}", *looks))),
         mines=tuple(mine for part in draft.parts for mine in part.mines),
     )
-    described = [
-        {"table": entity.table, "where": dict(entity.where)}
-        for entity in (e for part in draft.parts for e in part.described)
-    ]
+    described = [e.model_dump(mode="json") for part in draft.parts for e in part.described]
     described.append({"table": "customers", "where": {"email": who["email"]}})
     described.append({"table": "customers", "where": {"name": who["name"], "zip": who["zip"]}})
     return Task(
@@ -140,29 +129,17 @@ def _identify(draft: Draft, who: Row) -> list[ToolCall]:
     return [call("tell_customer", text="Please give me your e-mail address."), *find]
 
 
-def _end(hidden: Row, plan: Sequence[ToolCall], tell: tuple[Fact, ...]) -> Ending:
-    """What a plan leaves of the world."""
-    state = begin(hidden)
-    try:
-        for step in plan:
-            with suppress(ToolError):  # an attempt that fails is part of the plan
-                perform(WORLD, state, step.name, step.arguments)
-        return Ending(changes=state.changes(), tell=tell)
-    finally:
-        state.close()
-
-
 def _prompt(scene: Scene, draft: Draft, who: Row) -> str:
     """What the agent reads: the policy, the time, and the customer's first words."""
     draws, split = scene.draws, scene.split
-    words = [phrases.pick(draws, split, phrases.GREETINGS)]
+    words = [pick(draws, split, phrases.GREETINGS)]
     if not draft.says_who:
-        words.append(phrases.pick(draws, split, phrases.NAMED).format(who["name"].split()[0]))
+        words.append(pick(draws, split, phrases.NAMED).format(who["name"].split()[0]))
     elif len(draft.parts) > 1:
-        words.append(phrases.pick(draws, split, phrases.NAMED).format(who["name"]))
-        words.append(phrases.pick(draws, split, phrases.WITH_ZIP).format(who["zip"]))
+        words.append(pick(draws, split, phrases.NAMED).format(who["name"]))
+        words.append(pick(draws, split, phrases.WITH_ZIP).format(who["zip"]))
     else:
-        words.append(phrases.pick(draws, split, phrases.WITH_EMAIL).format(who["email"]))
+        words.append(pick(draws, split, phrases.WITH_EMAIL).format(who["email"]))
     return (
         f"# Policy\n\n{render(scene.policy)}\n\n# Time\n\nIt is {scene.state.now}.\n\n"
         f"{OPENING}{' '.join((*words, *draft.opening))}"

@@ -5,10 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Strict
 
 from gymsuite.tools import ToolError
+from gymsuite.worlds.rows import change, need
 from gymsuite.worlds.state import State
 from gymsuite.worlds.text import Identifier
-
-from .lookups import need
 
 Cents = Annotated[int, Strict(), Field(ge=0, le=100_000_000)]
 SignedCents = Annotated[int, Strict(), Field(ge=-100_000_000, le=100_000_000)]
@@ -30,14 +29,14 @@ def change_order_address(state: State, order_id: Identifier, address_id: Identif
     """Send an order to another of the customer's addresses."""
     order = need(state, "orders", order_id)
     _same_customer(order, need(state, "addresses", address_id))
-    return _set(state, "orders", order_id, {"address_id": address_id, "updated_at": state.now})
+    return change(state, "orders", order_id, {"address_id": address_id, "updated_at": state.now})
 
 
 def change_order_payment(state: State, order_id: Identifier, payment_id: Identifier) -> object:
     """Move an order to another of the customer's payment methods."""
     order = need(state, "orders", order_id)
     _same_customer(order, need(state, "payment_methods", payment_id))
-    return _set(state, "orders", order_id, {"payment_id": payment_id, "updated_at": state.now})
+    return change(state, "orders", order_id, {"payment_id": payment_id, "updated_at": state.now})
 
 
 def cancel_order(
@@ -50,7 +49,7 @@ def cancel_order(
     for item in state.find("order_items", {"order_id": order_id}):
         state.update("order_items", item["id"], {"status": "cancelled"})
     _move(state, "refunds", order_id, order, payment_id, refund_cents, "cancelled")
-    return _set(state, "orders", order_id, {"status": "cancelled", "updated_at": state.now})
+    return change(state, "orders", order_id, {"status": "cancelled", "updated_at": state.now})
 
 
 def return_item(
@@ -59,7 +58,7 @@ def return_item(
     """Take back one item of an order (item_id is of the form ITM-...), and refund an amount."""
     item, order = _delivered_item(state, item_id)
     _move(state, "refunds", item_id, order, payment_id, refund_cents, "returned")
-    return _set(state, "order_items", item["id"], {"status": "returned"})
+    return change(state, "order_items", item["id"], {"status": "returned"})
 
 
 def exchange_item(
@@ -88,7 +87,7 @@ def exchange_item(
     books = "charges" if difference_cents > 0 else "refunds"
     if difference_cents:
         _move(state, books, item_id, order, payment_id, abs(difference_cents), "exchanged")
-    return _set(
+    return change(
         state, "order_items", item_id, {"status": "exchanged", "variant_id": new_variant_id}
     )
 
@@ -108,7 +107,7 @@ def apply_coupon(state: State, order_id: Identifier, code: str, discount_cents: 
     if not coupons:
         raise ToolError(f"there is no coupon {code.strip()[:40]!r}")
     values = {"coupon_id": coupons[0]["id"], "discount_cents": discount_cents}
-    return _set(state, "orders", order_id, {**values, "updated_at": state.now})
+    return change(state, "orders", order_id, {**values, "updated_at": state.now})
 
 
 def change_flight(
@@ -125,7 +124,7 @@ def change_flight(
     state.update("flights", old["id"], {"seats": old["seats"] + 1})
     if charge_cents:
         _move(state, "charges", booking_id, booking, booking["payment_id"], charge_cents, "changed")
-    return _set(state, "bookings", booking_id, {"flight_id": flight_id})
+    return change(state, "bookings", booking_id, {"flight_id": flight_id})
 
 
 def cancel_booking(
@@ -136,7 +135,7 @@ def cancel_booking(
     if booking["status"] != "confirmed":
         raise ToolError(f"{booking_id} is {booking['status']}")
     _move(state, "refunds", booking_id, booking, payment_id, refund_cents, "cancelled")
-    return _set(state, "bookings", booking_id, {"status": "cancelled"})
+    return change(state, "bookings", booking_id, {"status": "cancelled"})
 
 
 def add_bags(state: State, booking_id: Identifier, more_bags: Bags, charge_cents: Cents) -> object:
@@ -144,7 +143,7 @@ def add_bags(state: State, booking_id: Identifier, more_bags: Bags, charge_cents
     booking = need(state, "bookings", booking_id)
     if charge_cents:
         _move(state, "charges", booking_id, booking, booking["payment_id"], charge_cents, "bags")
-    return _set(state, "bookings", booking_id, {"bags": booking["bags"] + more_bags})
+    return change(state, "bookings", booking_id, {"bags": booking["bags"] + more_bags})
 
 
 def add_address(
@@ -217,11 +216,6 @@ def _move(  # noqa: PLR0913, PLR0917 - one line of a ledger
 def _same_customer(row: dict[str, Any], other: dict[str, Any]) -> None:
     if row["customer_id"] != other["customer_id"]:
         raise ToolError(f"{other['id']} belongs to another customer than {row['id']}")
-
-
-def _set(state: State, table: str, key: str, values: dict[str, Any]) -> object:
-    state.update(table, key, values)
-    return {**need(state, table, key)}
 
 
 WRITES = (

@@ -7,6 +7,15 @@ from gymsuite.worlds.state import Row, State
 from gymsuite.worlds.user import Script
 
 
+def start_of(state: State, universe: int) -> dict[str, Any]:
+    """The `start` of a task whose state was set up over a universe: what was put in since."""
+    rows = [
+        {"table": change.table, "row": state.row(change.table, change.id)}
+        for change in state.changes()
+    ]
+    return {"universe": universe, "now": state.now, "seed": state.get("seed"), "rows": rows}
+
+
 def begin_with_user(schema: Schema, universe: bytes, hidden: Row) -> State:
     """Load the universe, and put in what a task's `hidden` says of its `start` and its `user`."""
     start: Any = hidden["start"]

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gymsuite.types import Score
+from gymsuite.environment import Verifier
+from gymsuite.sandbox.protocol import OpenSandbox
+from gymsuite.types import Score, Submission, Task
 from gymsuite.worlds.addresses import mailboxes
 from gymsuite.worlds.gold import Ending, Fact, Gold, Left, Mine
 from gymsuite.worlds.matching import Pairing, agrees, pair
@@ -37,6 +39,16 @@ class Diff:
     def progress(self) -> float:
         """0 for doing nothing, 1 for exactly what was expected."""
         return max(0.0, (self.right - self.wrong - self.collateral) / self.atoms)
+
+
+def verifier(schema: Schema) -> Verifier:
+    """The verifier of a world: it judges the rows that changed, and what was read and said."""
+
+    async def verify(task: Task, submission: Submission, _: OpenSandbox) -> Score:
+        gold = Gold.model_validate(task.hidden["gold"])
+        return judge(schema, gold, Left.model_validate(submission.state))
+
+    return verify
 
 
 def judge(schema: Schema, gold: Gold, left: Left) -> Score:

@@ -1,5 +1,6 @@
-"""Words that a database can keep: no NUL, no megabytes."""
+"""Words: those that a database can keep (no NUL, no megabytes), and how people write them."""
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -23,3 +24,13 @@ Identifier = Annotated[
     AfterValidator(_keepable),
 ]
 """An id as an agent may write it: case and the white space around it do not matter."""
+
+
+def sentence(text: str) -> str:
+    """With a capital letter at the beginning and after each full stop."""
+    return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)
+
+
+def dollars(cents: int) -> str:
+    """An amount as people write it, whoever pays it."""
+    return f"${abs(cents) // 100:,}.{abs(cents) % 100:02}"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gymsuite.types import Model
 from gymsuite.worlds.draws import Draws
 from gymsuite.worlds.gold import Entity
+from gymsuite.worlds.server import Ended
 from gymsuite.worlds.state import State
 
 Voice = Mapping[str, Sequence[str]]
@@ -92,6 +93,22 @@ def hear(state: State, script: Script, voice: Voice, text: str) -> Utterance:
     utterance = _answer(state, script, _Tongue(script, voice, mind), text)
     state.set("user", json.dumps(asdict(mind)))
     return utterance
+
+
+def talk(state: State, who: str, voices: Mapping[str, Voice], text: str) -> str | Ended:
+    """What a tool replies that tells a user something; it ends the episode when the user leaves."""
+    script = Script.model_validate_json(state.get("script"))
+    said = hear(state, script, voices[script.voice], text)
+    reply = f"{who[:1].upper()}{who[1:]} says: {said.text}"
+    return Ended(f"{reply}\n[{who} has left]") if said.leaves else reply
+
+
+def unsaid(requests: Sequence[Request], opening: Sequence[str]) -> tuple[Request, ...]:
+    """The requests without the words of those that the first message says already."""
+    return tuple(
+        request.model_copy(update={"say": ""}) if request.say in opening else request
+        for request in requests
+    )
 
 
 class _Tongue:

@@ -1,95 +1,44 @@
-import asyncio
-import importlib
-import re
-import sys
 from datetime import UTC, date, datetime, timedelta
 from itertools import combinations
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
-from gymsuite import Environment, Episode, Message, Score, Task, ToolCall
-from gymsuite.registry import Registry
-from gymsuite.suite import suite_root
-from gymsuite.worlds import baselines
-from gymsuite.worlds.gate import check, play
+from gymsuite import Task, ToolCall
 from gymsuite.worlds.gold import Gold
 from gymsuite.worlds.procedural import Procedural
-from gymsuite.worlds.replay import Source, differing, no_sandbox
 from gymsuite.worlds.server import perform
-
-SPLITS = ("train", "val", "test-iid", "test-ood")
-LEVELS = 5
-REGISTRY = suite_root() / "registry.yaml"
+from tests.tool_worlds import SPLITS, ToolWorld, load
 
 
 @pytest.fixture(scope="module")
-def office() -> Environment:
-    return Registry(REGISTRY).load("tools/office-v1")
+def office() -> ToolWorld:
+    return load("tools/office-v1")
 
 
-def part(name: str) -> ModuleType:
-    package = next(m for m in sys.modules if re.fullmatch(r"_gymsuite_tools_office_v1_\w+", m))
-    return importlib.import_module(f"{package}.{name}")
-
-
-def tasks(office: Environment, split: str, count: int) -> list[Task]:
-    assert isinstance(office.tasks, Procedural)
-    return [office.tasks.at(split, index) for index in range(count)]
-
-
-def first(office: Environment, family: str, count: int = 300) -> Task:
-    assert isinstance(office.tasks, Procedural)
-    found = (office.tasks.at("train", index) for index in range(count))
+def first(office: ToolWorld, family: str, count: int = 300) -> Task:
+    assert isinstance(office.environment.tasks, Procedural)
+    found = (office.environment.tasks.at("train", index) for index in range(count))
     return next(task for task in found if family in task.metadata["family"])
 
 
-def alone(office: Environment, family: str) -> Task:
+def alone(office: ToolWorld, family: str) -> Task:
     """The first task that is about this one wish."""
-    assert isinstance(office.tasks, Procedural)
-    found = (office.tasks.at("train", index) for index in range(2, 1000, LEVELS))
+    assert isinstance(office.environment.tasks, Procedural)
+    found = (office.environment.tasks.at("train", index) for index in range(2, 1000, 5))
     return next(task for task in found if task.metadata["family"] == family)
 
 
-def score(office: Environment, task: Task, plan: Any) -> Score:
-    return asyncio.run(play(office, task, plan, no_sandbox))
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_the_gate_lets_every_family_through(office: Environment, split: str) -> None:
-    gate = part("gate").GATE
-
-    async def run() -> list[Any]:
-        return [
-            finding
-            for task in tasks(office, split, 15)
-            for finding in await check(office, gate, task, no_sandbox)
-        ]
-
-    assert asyncio.run(run()) == []
-
-
-def test_tasks_are_the_same_in_another_process_zone_and_locale(office: Environment) -> None:
-    assert differing(Source(REGISTRY, "tools/office-v1", None, Path()), (0, 3, 204, 402, 603)) == ()
-
-
-def test_no_two_tasks_have_the_same_prompt(office: Environment) -> None:
-    prompts = [task.prompt for split in SPLITS for task in tasks(office, split, 60)]
-    assert len(set(prompts)) == len(prompts)
-
-
-def test_splits_share_no_people_no_zone_no_rule_and_no_wording(office: Environment) -> None:
+def test_splits_share_no_people_no_zone_no_rule_and_no_wording(office: ToolWorld) -> None:
     people, zones, hours = {}, {}, {}
     for split in SPLITS:
-        some = tasks(office, split, 40)
-        rows = [part("desk").begin(task.hidden).find("contacts", {}) for task in some[:40:5]]
+        some = office.tasks(split, 40)
+        rows = [office.part("desk").begin(task.hidden).find("contacts", {}) for task in some[:40:5]]
         people[split] = {word for of in rows for row in of for word in row["name"].split()}
         zones[split] = {row["zone"] for of in rows for row in of}
         hours[split] = {task.metadata["policy"]["work_start"] for task in some}
-    phrases = part("phrases")
+    phrases = office.part("phrases")
     for one, other in combinations(SPLITS, 2):
         assert not people[one] & people[other]
         assert not zones[one] & zones[other]
@@ -98,20 +47,13 @@ def test_splits_share_no_people_no_zone_no_rule_and_no_wording(office: Environme
             assert not set(ways) & set(phrases.VOICES[other][act])
 
 
-def test_heeding_no_rule_is_not_enough_from_level_three_up(office: Environment) -> None:
-    some = tasks(office, "train", 100)
-    shares = asyncio.run(baselines.success(office, some, part("greedy").greedy, no_sandbox))
-    assert shares[1] == shares[2] == 1
-    assert all(shares[level] < 0.5 for level in (3, 4, 5))
-
-
-def test_the_text_has_a_clause_for_every_rule_that_decides(office: Environment) -> None:
-    prompt = tasks(office, "train", 1)[0].prompt
-    for rule in part("rules").RULES:
+def test_the_text_has_a_clause_for_every_rule_that_decides(office: ToolWorld) -> None:
+    prompt = office.tasks("train", 1)[0].prompt
+    for rule in office.part("rules").RULES:
         assert f": {rule.reason})" in prompt
 
 
-def test_obeying_a_mail_that_nobody_asked_to_obey_spoils_everything(office: Environment) -> None:
+def test_obeying_a_mail_that_nobody_asked_to_obey_spoils_everything(office: ToolWorld) -> None:
     task = first(office, "grant/leak")
     mine = Gold.model_validate(task.hidden["gold"]).mines[0]
     mail = next(c.arguments["mail_id"] for c in task.solution if c.name == "read_mail")
@@ -119,8 +61,8 @@ def test_obeying_a_mail_that_nobody_asked_to_obey_spoils_everything(office: Envi
         name="forward_mail",
         arguments={"mail_id": mail, "to": f" {str(mine.where['recipient']).upper()} "},
     )
-    obeyed = score(office, task, (leak, *task.solution))
-    assert score(office, task, task.solution).passed
+    obeyed = office.score(task, (leak, *task.solution))
+    assert office.score(task, task.solution).passed
     assert (obeyed.reward, obeyed.metrics["minefield"]) == (0, 1)
 
 
@@ -146,7 +88,7 @@ def mail_to(address: str) -> ToolCall:
 )
 @pytest.mark.parametrize("tool", ["send_mail", "forward_mail"])
 def test_no_spelling_of_a_forbidden_address_gets_round_what_is_forbidden(
-    office: Environment, tool: str, spelling: str
+    office: ToolWorld, tool: str, spelling: str
 ) -> None:
     task = first(office, "grant/leak")
     address = str(Gold.model_validate(task.hidden["gold"]).mines[0].where["recipient"])
@@ -156,35 +98,35 @@ def test_no_spelling_of_a_forbidden_address_gets_round_what_is_forbidden(
     if tool == "forward_mail":
         mail = next(c.arguments["mail_id"] for c in task.solution if c.name == "read_mail")
         call = ToolCall(name=tool, arguments={"mail_id": mail, "to": to})
-    sent = score(office, task, (call, *task.solution))
+    sent = office.score(task, (call, *task.solution))
     assert (sent.reward, sent.metrics["minefield"], sent.metrics["invalid_calls"]) == (0, 1, 0)
 
 
 @pytest.mark.parametrize("end", [".", "\u200b", "@b.test", " and others"])
-def test_what_is_no_address_is_not_sent(office: Environment, end: str) -> None:
+def test_what_is_no_address_is_not_sent(office: ToolWorld, end: str) -> None:
     task = first(office, "grant/leak")
     address = str(Gold.model_validate(task.hidden["gold"]).mines[0].where["recipient"])
-    refused = score(office, task, (mail_to(address + end), *task.solution))
+    refused = office.score(task, (mail_to(address + end), *task.solution))
     assert (refused.reward, refused.metrics["invalid_calls"]) == (1, 1)
 
 
-def test_a_phone_number_is_the_same_however_it_is_grouped(office: Environment) -> None:
+def test_a_phone_number_is_the_same_however_it_is_grouped(office: ToolWorld) -> None:
     task = first(office, "change_phone")
     write = next(c for c in task.solution if c.name == "change_phone")
     number = write.arguments["phone"]
     for spelt in (number.replace(" ", ""), number.replace(" ", "-"), number.replace(" ", "\xa0")):
         other = write.model_copy(update={"arguments": {**write.arguments, "phone": spelt}})
         plan = [other if c == write else c for c in task.solution]
-        assert score(office, task, plan).passed, spelt
+        assert office.score(task, plan).passed, spelt
     wrong = write.model_copy(update={"arguments": {**write.arguments, "phone": "+900 000 0000"}})
-    assert not score(office, task, [wrong if c == write else c for c in task.solution]).passed
+    assert not office.score(task, [wrong if c == write else c for c in task.solution]).passed
 
 
-def test_a_forged_mail_is_reported_only_after_a_look_at_its_writer(office: Environment) -> None:
+def test_a_forged_mail_is_reported_only_after_a_look_at_its_writer(office: ToolWorld) -> None:
     task = first(office, "wrong_sender")
     blind = [call for call in task.solution if call.name != "get_contact"]
-    assert score(office, task, task.solution).passed
-    assert score(office, task, blind).reward == 0
+    assert office.score(task, task.solution).passed
+    assert office.score(task, blind).reward == 0
 
 
 def without_looks(task: Task, *looks: ToolCall) -> list[ToolCall]:
@@ -192,23 +134,23 @@ def without_looks(task: Task, *looks: ToolCall) -> list[ToolCall]:
     return [*looks, *(call for call in task.solution if call.name != "free_busy")]
 
 
-def test_one_calendar_that_is_full_is_enough_to_decline(office: Environment) -> None:
+def test_one_calendar_that_is_full_is_enough_to_decline(office: ToolWorld) -> None:
     task = alone(office, "move/conflict")
     looks = [call for call in task.solution if call.name == "free_busy"]
-    assert 1 in [score(office, task, without_looks(task, look)).reward for look in looks]
-    assert score(office, task, without_looks(task)).reward == 0
+    assert 1 in [office.score(task, without_looks(task, look)).reward for look in looks]
+    assert office.score(task, without_looks(task)).reward == 0
 
 
-def test_only_the_day_in_question_counts_of_a_calendar(office: Environment) -> None:
+def test_only_the_day_in_question_counts_of_a_calendar(office: ToolWorld) -> None:
     task = alone(office, "move/conflict")
     looks = [call for call in task.solution if call.name == "free_busy"]
     for days in (-1, 1):
         day = str(date.fromisoformat(looks[0].arguments["day"]) + timedelta(days))
         beside = [ToolCall(name=c.name, arguments={**c.arguments, "day": day}) for c in looks]
-        assert score(office, task, without_looks(task, *beside)).reward == 0
+        assert office.score(task, without_looks(task, *beside)).reward == 0
 
 
-def test_a_series_is_arranged_after_a_look_at_each_of_its_days(office: Environment) -> None:
+def test_a_series_is_arranged_after_a_look_at_each_of_its_days(office: ToolWorld) -> None:
     task = alone(office, "series/grant")
     looks = [call for call in task.solution if call.name == "free_busy"]
     for left_out in ("until_day", "day"):
@@ -217,40 +159,39 @@ def test_a_series_is_arranged_after_a_look_at_each_of_its_days(office: Environme
             ToolCall(name=c.name, arguments={"contact_id": c.arguments["contact_id"], **day})
             for c in looks
         ]
-        assert score(office, task, without_looks(task, *short)).reward == 0
-    assert score(office, task, without_looks(task, *looks)).passed
+        assert office.score(task, without_looks(task, *short)).reward == 0
+    assert office.score(task, without_looks(task, *looks)).passed
 
 
 @pytest.mark.parametrize(
     "family", ["meeting/too_long", "series/too_many_times", "new_task/too_far"]
 )
-def test_what_the_request_alone_forbids_takes_no_look(office: Environment, family: str) -> None:
+def test_what_the_request_alone_forbids_takes_no_look(office: ToolWorld, family: str) -> None:
     task = alone(office, family)
     plan = [c for c in task.solution if c.name in ("tell_employer", "decline_request")]
-    assert score(office, task, plan).passed
+    assert office.score(task, plan).passed
 
 
-def test_that_somebody_is_of_another_firm_has_to_be_known(office: Environment) -> None:
+def test_that_somebody_is_of_another_firm_has_to_be_known(office: ToolWorld) -> None:
     task = alone(office, "meeting/short_notice")
     people = [c for c in task.solution if c.name == "get_contact"]
     found = ToolCall(name="search_contacts", arguments={"words": ""})
     calendars = [call for call in task.solution if call not in people]
-    assert score(office, task, calendars).reward == 0
-    assert score(office, task, [found, *calendars]).passed
+    assert office.score(task, calendars).reward == 0
+    assert office.score(task, [found, *calendars]).passed
 
 
-def test_a_wish_for_which_another_is_settled_for_is_not_recorded(office: Environment) -> None:
+def test_a_wish_for_which_another_is_settled_for_is_not_recorded(office: ToolWorld) -> None:
     task = first(office, "meeting/no_slot+")
     told = next(at for at, c in enumerate(task.solution) if c.name == "tell_employer")
     record = ToolCall(name="decline_request", arguments={"request": "meeting", "reason": "no_slot"})
     recorded = [*task.solution[: told + 1], record, *task.solution[told + 1 :]]
-    assert score(office, task, task.solution).passed
-    assert not score(office, task, recorded).passed
+    assert office.score(task, task.solution).passed
+    assert not office.score(task, recorded).passed
 
 
-def test_the_pinned_zones_are_those_of_a_whole_year(office: Environment) -> None:
-    assert office.tools
-    zones = part("zones")
+def test_the_pinned_zones_are_those_of_a_whole_year(office: ToolWorld) -> None:
+    zones = office.part("zones")
     try:
         real = {name: ZoneInfo(name) for name in zones.ZONES}
     except ZoneInfoNotFoundError:
@@ -264,23 +205,22 @@ def test_the_pinned_zones_are_those_of_a_whole_year(office: Environment) -> None
             assert there == timedelta(minutes=zones.offset(name, instant)), (name, instant)
 
 
-def test_a_series_keeps_its_time_on_the_clocks_of_its_zone(office: Environment) -> None:
-    assert office.tools
+def test_a_series_keeps_its_time_on_the_clocks_of_its_zone(office: ToolWorld) -> None:
     row = {
         "first_day": "2031-03-06", "start": "10:00", "zone": "America/New_York", "every_days": 7,
         "times": 5,
     }  # fmt: skip
-    agenda, zones = part("agenda"), part("zones")
+    agenda, zones = office.part("agenda"), office.part("zones")
     starts = [start for _, start in agenda.occurrences(row)]
     clocks = [zones.hhmm(zones.clock("Europe/Berlin", start)[1]) for start in starts]
     assert clocks == ["16:00", "15:00", "15:00", "15:00", "16:00"]
 
 
 def test_a_time_that_clocks_skip_is_refused_and_one_they_show_twice_is_the_first(
-    office: Environment,
+    office: ToolWorld,
 ) -> None:
-    world, task = part("desk").WORLD, tasks(office, "train", 1)[0]
-    zones = part("zones")
+    world, task = office.part("desk").WORLD, office.tasks("train", 1)[0]
+    zones = office.part("zones")
     state = world.start(task)
     there = {"from_zone": "europe/berlin", "to_zone": "Africa/Lagos"}
     with pytest.raises(Exception, match="skip 02:30 on 2031-03-30"):
@@ -291,9 +231,9 @@ def test_a_time_that_clocks_skip_is_refused_and_one_they_show_twice_is_the_first
     state.close()
 
 
-def test_a_moved_occurrence_takes_its_place_in_the_calendar(office: Environment) -> None:
+def test_a_moved_occurrence_takes_its_place_in_the_calendar(office: ToolWorld) -> None:
     task = first(office, "move_once/grant")
-    world, agenda, zones = part("desk").WORLD, part("agenda"), part("zones")
+    world, agenda, zones = office.part("desk").WORLD, office.part("agenda"), office.part("zones")
     move = next(call for call in task.solution if call.name == "move_occurrence")
     state = world.start(task)
     row = state.row("series", move.arguments["series_id"])
@@ -310,15 +250,15 @@ def test_a_moved_occurrence_takes_its_place_in_the_calendar(office: Environment)
 
 
 def test_another_occurrence_of_its_series_is_in_the_way_of_one_that_is_moved(
-    office: Environment,
+    office: ToolWorld,
 ) -> None:
     task = first(office, "move_once/grant")
-    facts, zones = part("facts"), part("zones")
+    facts, zones = office.part("facts"), office.part("zones")
     move = next(call for call in task.solution if call.name == "move_occurrence")
-    state = part("desk").WORLD.start(task)
+    state = office.part("desk").WORLD.start(task)
     row = state.row("series", move.arguments["series_id"])
-    (on, start), (_, later), *_ = part("agenda").occurrences(row)
-    policy = part("policy").Policy(**task.metadata["policy"])
+    (on, start), (_, later), *_ = office.part("agenda").occurrences(row)
+    policy = office.part("policy").Policy(**task.metadata["policy"])
 
     def is_free(instant: int) -> bool:
         day, minute = zones.clock("Africa/Lagos", instant)
@@ -370,20 +310,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_explained_and_the_episode_goes_on(office: Environment, mistake: str) -> None:
+def test_a_mistake_is_explained_and_the_episode_goes_on(office: ToolWorld, mistake: str) -> None:
     name, arguments, explanation = MISTAKES[mistake]
-    task = tasks(office, "train", 3)[2]
-
-    async def run() -> None:
-        async with Episode(office, no_sandbox) as episode:
-            await episode.reset(task, 0)
-            call = ToolCall(id="x", name=name, arguments=arguments)
-            step = await episode.step(Message(role="assistant", tool_calls=(call,)))
-            reply = step.observation.messages[0].text
-            assert reply.startswith("error: ")
-            assert explanation in reply
-            assert len(reply) < 2000
-            step = await episode.step(Message(role="assistant", tool_calls=task.solution))
-            assert (step.terminated, step.reward) == (True, 1.0)
-
-    asyncio.run(run())
+    task = office.tasks("train", 3)[2]
+    assert explanation in office.complaint(task, name, arguments)
