@@ -70,7 +70,9 @@ async def verify(task: Task, submission: Submission, open_sandbox: OpenSandbox) 
     visible = made.expected(VISIBLE)
     if "refused" in submission.state:
         nothing = judge(visible, whole(visible.before))
-        return _score([nothing], f"the tree cannot be taken over: {submission.state['refused']}")
+        return _score(
+            [nothing], f"what was left cannot be taken over: {submission.state['refused']}"
+        )
     verdicts = [judge(visible, found_in(visible.before, submission))]
     if made.level < HARD_FROM:
         return _score(verdicts, "")

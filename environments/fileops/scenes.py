@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from gymsuite.worlds.draws import Draws, scatter
-from gymsuite.worlds.splits import SPLITS, share
+from gymsuite.worlds.splits import share
 
 from .archives import archives
 from .deduping import deduping
@@ -121,6 +121,3 @@ def _families(split: str, level: int, draws: Draws) -> Sequence[str]:
 def pairs(split: str) -> Sequence[tuple[str, str]]:
     """The pairs of families that this split has."""
     return share(split, _PAIRS)
-
-
-__all__ = ["FAMILIES", "HARD_FROM", "LEVELS", "SPLITS", "VERSION", "Scene", "pairs", "scene"]

@@ -51,6 +51,7 @@ def make(split: str, index: int) -> Task:
         hidden={
             "split": split,
             "index": index,
+            # Nobody reads them: they make the digest of a task one of its trees as well.
             "trees": [
                 hashlib.sha256(packed(tree)).hexdigest()
                 for one in trees
