@@ -12,7 +12,7 @@ from pathlib import Path
 from gymsuite.errors import ModelError
 from gymsuite.models.catalog import LocalModel
 from gymsuite.models.download import download
-from gymsuite.models.room import no_room
+from gymsuite.models.room import cannot_write
 from gymsuite.sandbox.locks import exclusive
 
 _CHUNK_BYTES = 1 << 20
@@ -53,7 +53,7 @@ async def fetch(model: LocalModel, cache: Path, report: Report) -> Path:
         try:
             await _bring(model, staging, path, report)
         except OSError as error:
-            raise no_room(error, path.parent) from error
+            raise cannot_write(error.errno or 0, path.parent) from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     return path

@@ -9,13 +9,8 @@ from gymsuite.errors import ModelError
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-def no_room(error: OSError, folder: Path) -> ModelError:
-    """The error for a file that could not be written below `folder`."""
-    return cannot_write(error.errno or 0, folder)
-
-
 def cannot_write(number: int, folder: Path) -> ModelError:
-    """The same, where only the number of the error is known."""
+    """The error for a file that could not be written below `folder`, by the system's number."""
     way_out = (
         "make room, or name another directory with --cache"
         if number in NO_ROOM
