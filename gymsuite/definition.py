@@ -1,6 +1,7 @@
 """An environment's folder -> what its author defined, with every slip named before it is used."""
 
 import importlib.util
+import inspect
 import json
 import re
 import sys
@@ -43,7 +44,7 @@ def read_definition(folder: Path, name: str, options: Mapping[str, str] = {}) ->
     configure = _function(module, "configure", where)
     if configure is not None:
         module = _configured(configure, options, where)
-    verifier = _function(module, "verify", where)
+    verifier = _async_function(module, "verify", where)
     if verifier is None:
         raise DefinitionError(
             f"{where}: defines no `async def verify(task, submission, open_sandbox)`"
@@ -61,10 +62,10 @@ def read_definition(folder: Path, name: str, options: Mapping[str, str] = {}) ->
         verifier=verifier,
         tools=tuple(tools),
         system_prompt=system_prompt,
-        prepare=_function(module, "prepare", where),
-        collect=_function(module, "collect", where),
-        respond=_function(module, "respond", where),
-        solve=_function(module, "solve", where),
+        prepare=_async_function(module, "prepare", where),
+        collect=_async_function(module, "collect", where),
+        respond=_async_function(module, "respond", where),
+        solve=_async_function(module, "solve", where),
         gate=_gate(module, where),
     )
 
@@ -106,7 +107,14 @@ def _configured(
 def _function(module: object, part: str, where: Path) -> Any:  # noqa: ANN401 - each its own
     found = getattr(module, part, None)
     if found is not None and not callable(found):
-        raise DefinitionError(f"{where}: `{part}` is {_kind(found)}, not an `async def` function")
+        raise DefinitionError(f"{where}: `{part}` is {_kind(found)}, not a function")
+    return found
+
+
+def _async_function(module: object, part: str, where: Path) -> Any:  # noqa: ANN401 - each its own
+    found = _function(module, part, where)
+    if inspect.isfunction(found) and not inspect.iscoroutinefunction(found):
+        raise DefinitionError(f"{where}: `{part}` is a plain function; it would be `async def`")
     return found
 
 

@@ -175,8 +175,10 @@ def test_a_missing_folder_and_a_missing_verifier_are_named(tmp_path: Path) -> No
         ("tasks = (Task(id='a', prompt='p'),) * 2", "a second task 'a'"),
         ("tools = submit", "`tools` is function; it would be a tuple"),
         ("system_prompt = 5", "`system_prompt` is int, not str"),
-        ("collect = 'files'", "`collect` is str, not an `async def` function"),
-        ("verify = True", "`verify` is bool, not an `async def` function"),
+        ("collect = 'files'", "`collect` is str, not a function"),
+        ("verify = True", "`verify` is bool, not a function"),
+        ("def verify(*_): return 5", "`verify` is a plain function; it would be `async def`"),
+        ("respond = lambda *_: None", "`respond` is a plain function"),
     ],
 )
 def test_a_slip_of_an_author_is_named_when_it_is_loaded(
