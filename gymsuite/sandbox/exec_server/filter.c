@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -51,6 +52,7 @@ enum {
 #define WEAK_PERSONALITIES (0x0040000 | 0x0400000)
 #define ASK_PERSONALITY 0xffffffffu
 
+#define ALL_OF_USER 3     /* for ioprio_set */
 #define MULTIPATH_TCP 262 /* what Go's listeners ask for first */
 
 /* The lowest byte of clone's flags is a signal; there, a new time namespace cannot be asked for. */
@@ -95,6 +97,16 @@ enum {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOL_SOCKET, 0, 4), LOAD(args[2]),                           \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_ATTACH_FILTER, 1, 0),                                    \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_ATTACH_REUSEPORT_CBPF, 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
+/* Where there is but one user, whoever runs a command is the equal of the first process, and could starve it or see
+   it killed. */
+#define SPARE_FIRST(call)                                                                               \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOAD(args[0]),                                   \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
+/* The same for a call whose first argument says of what kind the second is: `all` are all of a user. */
+#define SPARE_FIRST_AND(all, call)                                                                      \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 6), LOAD(args[0]),                                   \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (all), 2, 0), LOAD(args[1]),                                \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1), REFUSE(EPERM), ANSWER(SECCOMP_RET_ALLOW)
 /* As where a kernel has no filters. */
 #define FILTERS                                                                                         \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1), REFUSE(EINVAL),                             \
@@ -199,6 +211,13 @@ static int install_all(uint32_t netlink, unsigned flags) {
         SOCKETS(netlink),
         SOCKET_PROGRAMS,
         FILTERS,
+        SPARE_FIRST(SYS_prlimit64),
+        SPARE_FIRST(SYS_sched_setaffinity),
+        SPARE_FIRST(SYS_sched_setattr),
+        SPARE_FIRST(SYS_sched_setparam),
+        SPARE_FIRST(SYS_sched_setscheduler),
+        SPARE_FIRST_AND(PRIO_USER, SYS_setpriority),
+        SPARE_FIRST_AND(ALL_OF_USER, SYS_ioprio_set),
         DENY_FLAGS(SYS_unshare, NAMESPACES | TIME_NAMESPACE),
         DENY_FLAGS(SYS_clone, NAMESPACES),
         NO_HUGE_PAGES(SYS_mmap, 3, MAP_HUGETLB),

@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <stdint.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +14,11 @@
 #define BIT(capability) (1ULL << (capability))
 #define NEEDED (BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_KILL))
 
+/* One that no account has, and that a user namespace of the usual size has. */
+#define SERVER_USER 65533
+
 static uint64_t held;
+static bool apart;
 
 static int set_capabilities(uint64_t set) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -44,11 +49,28 @@ bool privileges_can_change_user(void) {
     return (held & wanted) == wanted;
 }
 
+bool privileges_stand_apart(void) {
+    if (!privileges_can_change_user() || geteuid()) return false;
+    prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+    apart = !setresuid(SERVER_USER, SERVER_USER, SERVER_USER);
+    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+    if (!apart) return false;
+    if (set_capabilities(held)) die("cannot keep capabilities");
+    setfsuid(0);
+    return true;
+}
+
+void privileges_use_own_files(void) {
+    if (!apart) return;
+    setfsuid(geteuid());
+    prctl(PR_SET_DUMPABLE, 1); /* each change of a user undoes it */
+}
+
 int privileges_drop(const struct identity *identity) {
     if (identity->changes) {
         if (setgroups(identity->group_count, identity->groups)) return -1;
         if (setresgid(identity->gid, identity->gid, identity->gid)) return -1;
         if (setresuid(identity->uid, identity->uid, identity->uid)) return -1;
-    }
+    } else if (apart && setresuid(0, 0, 0)) return -1;
     return held ? set_capabilities(0) : 0;
 }

@@ -10,6 +10,12 @@
 void privileges_reduce(void);
 bool privileges_can_change_user(void);
 
+/* Makes the server another user than its commands, as whose equal it could be limited or given up to them by the kernel.
+   It goes on using files as it did. False where there is no other user. */
+bool privileges_stand_apart(void);
+/* In a supervisor: what is in /proc for it is its own user's. */
+void privileges_use_own_files(void);
+
 /* In the process that becomes a command: another user if need be, and no capability. -1 with an errno. */
 int privileges_drop(const struct identity *identity);
 

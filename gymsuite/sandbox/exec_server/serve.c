@@ -243,7 +243,7 @@ static int watch_children(void) {
 }
 
 static void raise_limits(void) {
-    struct rlimit files, none = {0, 0};
+    struct rlimit files, none = {1, 1};
     if (!getrlimit(RLIMIT_NOFILE, &files)) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
@@ -281,7 +281,8 @@ _Noreturn void serve(int argc, char **argv) {
     umask(022);
     privileges_reduce();
     configure(&server, argc, argv);
-    prctl(PR_SET_DUMPABLE, 0);
+    /* What is in /proc of a process that is not dumpable is root's, and that are the commands, unless it stands apart. */
+    prctl(PR_SET_DUMPABLE, privileges_stand_apart());
     server.listener = filter_install();
     say_hello(&server.channel);
     loop(&server, signals);

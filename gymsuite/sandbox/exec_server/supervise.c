@@ -16,6 +16,7 @@
 
 #include "become.h"
 #include "order.h"
+#include "privileges.h"
 
 enum { CONTROL = 3 };
 
@@ -120,6 +121,7 @@ _Noreturn void supervise(int control, volatile pid_t *running, const struct comm
     setsid();
     take_over(control, ends);
     reset_signals();
+    privileges_use_own_files();
     go_first();
     run(command, running);
     while (order_receive(CONTROL, &next)) run(&next, running);

@@ -44,6 +44,18 @@ if os.fork() == 0:
 while True:
     os.write(held, bytes(1 << 16))
 """
+_GIVEN_UP = """
+import os
+for process, value in ((1, "1000"), (os.getppid(), "1000"), ("self", "0")):
+    try:
+        with open(f"/proc/{process}/oom_score_adj", "w") as file:
+            file.write(value)
+    except OSError:
+        pass
+held = os.memfd_create("held")
+while True:
+    os.write(held, bytes(1 << 16))
+"""
 _SMALL = """
 import os, time
 for _ in range(50):
@@ -209,6 +221,13 @@ ATTACKS = (
         "has a process hold it that looks small, and as dear as the exec server",
         "killed (137); `oom`; the sandbox goes on",
         inside(_held_by_a_small_process),
+        _NEEDS,
+    ),
+    Attack(
+        KIND,
+        "has the kernel think that the exec server is what to kill, and takes it",
+        "killed (137); `oom`; the sandbox goes on",
+        python(_GIVEN_UP, _KILLED),
         _NEEDS,
     ),
     Attack(

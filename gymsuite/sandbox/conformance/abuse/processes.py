@@ -74,6 +74,29 @@ tries("oom", lambda: adjust("self", "-1000"))
 tries("oom below the server", lambda: adjust("self", "-1"))
 tries("files", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 22, 1 << 22)))
 """
+_SINK = """
+import ctypes, os, platform, resource
+libc = ctypes.CDLL(None, use_errno=True)
+ioprio_set = {"x86_64": 251, "aarch64": 30}[platform.machine()]
+least = ctypes.byref(ctypes.c_int(0))
+for name, call in (
+    ("no files", lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (3, 3))),
+    ("no memory", lambda: resource.prlimit(1, resource.RLIMIT_DATA, (0, 0))),
+    ("no time", lambda: resource.prlimit(1, resource.RLIMIT_CPU, (0, 0))),
+    ("one processor", lambda: os.sched_setaffinity(1, {0})),
+    ("nice", lambda: os.setpriority(os.PRIO_PROCESS, 1, 19)),
+    ("nice to all", lambda: os.setpriority(os.PRIO_USER, 0, 19)),
+    ("idle", lambda: libc.sched_setscheduler(1, 5, least)),
+    ("idle disk", lambda: libc.syscall(ioprio_set, 1, 1, 3 << 13)),
+    ("idle disks of all", lambda: libc.syscall(ioprio_set, 3, 0, 3 << 13)),
+):
+    try:
+        found = call()
+    except (OSError, ValueError):
+        continue
+    if found != -1:
+        print("BROKEN", name)
+"""
 
 _HIDE = """
 import ctypes, os, time
@@ -218,5 +241,11 @@ ATTACKS = (
         "makes itself more important: nice, real time, ionice, oom_score_adj, more open files",
         "each refused",
         python(_RISE),
+    ),
+    Attack(
+        KIND,
+        "makes the first process less important: prlimit, nice, idle, affinity",
+        "each refused; the sandbox goes on",
+        python(_SINK),
     ),
 )
