@@ -3,6 +3,8 @@
 import asyncio
 import io
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,36 @@ def test_lines_of_an_ordinary_file_are_read_too(tmp_path: Path) -> None:
             return await Typed(file.fileno(), lambda _: None).line("")
 
     assert asyncio.run(read()) == "one"
+
+
+IMPATIENT = """
+import asyncio, gc, os, signal
+from gymsuite.cli.loop import Interrupted, run
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+async def work():
+    try:
+        press()
+        await asyncio.sleep(60)
+    finally:
+        asyncio.get_running_loop().call_soon(press)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            press()
+
+try:
+    run(work())
+except Interrupted:
+    print("interrupted")
+gc.collect()
+"""
+
+
+def test_who_presses_ctrl_c_several_times_sees_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPATIENT], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
