@@ -25,7 +25,6 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.image_archive import open_archive
 from gymsuite.sandbox.images import BUILD_ENV
 from gymsuite.sandbox.manifests import read_manifest
-from gymsuite.sandbox.overlay import remove_mount_points
 from gymsuite.sandbox.prepared import new_name
 from gymsuite.sandbox.protocol import ExecResult
 from gymsuite.sandbox.reaper import labels
@@ -33,6 +32,7 @@ from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.resolver import network_binds
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.streams import Allowance
+from gymsuite.sandbox.trees import remove_mount_points
 from gymsuite.sandbox.unpacking import unpack
 
 _SECONDS = 1800.0

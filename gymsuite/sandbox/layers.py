@@ -27,20 +27,63 @@ class Entry(NamedTuple):
     status: os.stat_result
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
+    """What an image shows at a path, and the directories, topmost first, that make it up there."""
+
     entry: Entry | None
     directories: tuple[Path, ...]
 
 
 def lookup(layers: Sequence[Path], path: str) -> Entry | None:
     """Find what an image shows at an absolute path, or None. Layers are lowest first."""
-    found = _find(layers, path)
+    found = find(layers, path)
     return None if found is None else found.entry
+
+
+def find(layers: Sequence[Path], path: str) -> Found | None:
+    """Find what an image shows at an absolute path; None for one that it cannot have."""
+    found = Found(None, tuple(reversed(layers)))
+    for part in PurePosixPath(path).parts:
+        if part == "/":
+            continue
+        if not found.directories or part == "..":
+            return None
+        found = find_below(found.directories, part)
+    if found.entry is None and found.directories:
+        top = found.directories[0]
+        return Found(Entry(top, top.lstat()), found.directories)
+    return found
+
+
+def find_below(directories: Sequence[Path], name: str) -> Found:
+    """Find a name in the directories, topmost first, that make up one of an image."""
+    entry: Entry | None = None
+    merged: list[Path] = []
+    for directory in directories:
+        path = directory / name
+        try:
+            status = path.lstat()
+        except OSError as error:
+            # A link may name what is longer than any name can be.
+            if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
+                continue
+            raise
+        if is_whiteout(status):
+            break
+        if entry is not None and not stat.S_ISDIR(status.st_mode):
+            break
+        entry = entry or Entry(path, status)
+        if not stat.S_ISDIR(status.st_mode):
+            break
+        merged.append(path)
+        if _is_opaque(path):
+            break
+    return Found(entry, tuple(merged))
 
 
 def walk(layers: Sequence[Path], path: str = "/") -> Iterator[tuple[str, Entry]]:
     """Yield everything below a directory of an image, in order, parents before children."""
-    found = _find(layers, path)
+    found = find(layers, path)
     if found is not None:
         yield from _walk(found.directories, PurePosixPath(path))
 
@@ -72,18 +115,14 @@ def resolve(layers: Sequence[Path], path: str) -> str:
     return str(done)
 
 
-def before_state(image: Image, path: str, *, max_bytes: int) -> FileState | None:
-    """Return what an image has at an absolute path: None where that is no file and no link.
-
-    Raises `SandboxError` for a file of more than `max_bytes`.
-    """
-    return entry_state(image, path, lookup(image.layers, path), max_bytes=max_bytes)
-
-
 def entry_state(
     image: Image, path: str, entry: Entry | None, *, max_bytes: int
 ) -> FileState | None:
-    """As `before_state`, of what was found there."""
+    """Return what an image has at an absolute path, where `entry` was found.
+
+    None where that is no file and no link. Raises `SandboxError` for a file of more than
+    `max_bytes`.
+    """
     if entry is None:
         return None
     mode = entry.status.st_mode
@@ -106,50 +145,10 @@ def is_whiteout(status: os.stat_result) -> bool:
     return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
-def _find(layers: Sequence[Path], path: str) -> _Found | None:
-    found = _Found(None, tuple(reversed(layers)))
-    for part in PurePosixPath(path).parts:
-        if part == "/":
-            continue
-        if not found.directories or part == "..":
-            return None
-        found = _descend(found.directories, part)
-    if found.entry is None and found.directories:
-        top = found.directories[0]
-        return _Found(Entry(top, top.lstat()), found.directories)
-    return found
-
-
-def _descend(directories: Sequence[Path], name: str) -> _Found:
-    """Find a name in the directories, topmost first, that make up one merged directory."""
-    entry: Entry | None = None
-    merged: list[Path] = []
-    for directory in directories:
-        path = directory / name
-        try:
-            status = path.lstat()
-        except OSError as error:
-            # A link may name what is longer than any name can be.
-            if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
-                continue
-            raise
-        if is_whiteout(status):
-            break
-        if entry is not None and not stat.S_ISDIR(status.st_mode):
-            break
-        entry = entry or Entry(path, status)
-        if not stat.S_ISDIR(status.st_mode):
-            break
-        merged.append(path)
-        if _is_opaque(path):
-            break
-    return _Found(entry, tuple(merged))
-
-
 def _walk(directories: Sequence[Path], path: PurePosixPath) -> Iterator[tuple[str, Entry]]:
     names = {entry.name for directory in directories for entry in os.scandir(directory)}
     for name in sorted(names):
-        found = _descend(directories, name)
+        found = find_below(directories, name)
         if found.entry is not None:
             yield str(path / name), found.entry
             yield from _walk(found.directories, path / name)

@@ -12,13 +12,14 @@ from gymsuite.sandbox.accounts import account_of
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.limits import Quota
 from gymsuite.sandbox.localhost import LocalHost
-from gymsuite.sandbox.overlay import difference, remove_mount_points
+from gymsuite.sandbox.overlay import difference
 from gymsuite.sandbox.place import Place
 from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox, SandboxStats
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.resolver import network_binds
 from gymsuite.sandbox.running import Running, running
 from gymsuite.sandbox.scratch import remove_tree
+from gymsuite.sandbox.trees import remove_mount_points
 from gymsuite.sandbox.verbs import Verbs
 from gymsuite.sandbox.workdirs import workdir
 from gymsuite.types import SandboxSpec

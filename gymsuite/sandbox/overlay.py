@@ -6,21 +6,29 @@ is followed, nothing is opened that is not a regular file, and all that is retur
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox.descriptors import entered, is_opaque, opened, state, status_of
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.layers import before_state, is_whiteout, lookup, resolve, walk
-from gymsuite.sandbox.protocol import Change, Changes, FileState
+from gymsuite.sandbox.layers import (
+    Entry,
+    entry_state,
+    find,
+    find_below,
+    is_whiteout,
+    lookup,
+    resolve,
+    walk,
+)
+from gymsuite.sandbox.protocol import Change, Changes
 
 _DEEPEST = 128
 _MOST_ENTRIES = 100_000
 _ENTRY_BYTES = 256
-_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-_OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
 _MOUNTS = ("/dev", "/proc")
 
 
@@ -45,21 +53,23 @@ def difference(uppers: Sequence[int], image: Image, root: str, max_bytes: int) -
     return Changes(tuple(changed), tuple(sorted(comparison.omitted)))
 
 
-def remove_mount_points(upper: Path, targets: Iterable[str]) -> None:
-    """Remove the empty files and directories that were made for mounts to lie on."""
-    for target in targets:
-        place = upper / target.lstrip("/")
-        with suppress(OSError):
-            if stat.S_ISREG(place.lstat().st_mode) and not place.lstat().st_size:
-                place.unlink()
-                place = place.parent
-            while place != upper:
-                place.rmdir()
-                place = place.parent
-
-
 class _TooManyError(Exception):
     """There are more entries than anyone should look at."""
+
+
+class _Merged(NamedTuple):
+    """A directory: those of the changes, the latest first, and the image's, the topmost first."""
+
+    folders: Sequence[int]
+    below: Sequence[Path]
+
+
+class _Name(NamedTuple):
+    """A name in a directory of the changes, and its path inside."""
+
+    folder: int
+    name: str
+    path: str
 
 
 class _Comparison:
@@ -68,68 +78,68 @@ class _Comparison:
     def __init__(self, image: Image, max_bytes: int) -> None:
         self.changed: dict[str, Change] = {}
         self.omitted: set[str] = set()
-        self._hidden: list[PurePosixPath] = []
+        self._hidden: list[str] = []
         self._present: set[str] = set()
         self._image = image
         self._left = max_bytes
         self._seen = 0
-        self._mounts = {*map(PurePosixPath, _MOUNTS), *map(PurePosixPath, image.binds)}
+        self._mounts = {*_MOUNTS, *map(str, image.binds)}
 
     def descend(self, uppers: Sequence[int], root: PurePosixPath) -> None:
         """Go down to `root`, which the sandbox may have replaced by something else."""
         with ExitStack() as stack:
-            folders = [_entered(upper) for upper in uppers]
-            place = PurePosixPath("/")
+            folders = [entered(upper) for upper in uppers]
             for name in root.parts[1:]:
-                place /= name
-                status = next(filter(None, (_status(folder, name) for folder in folders)), None)
+                status = next(filter(None, (status_of(folder, name) for folder in folders)), None)
                 if status is None:
                     return
                 if not stat.S_ISDIR(status.st_mode):
-                    self._hidden.append(root)
+                    self._hidden.append(str(root))
                     return
-                folders = self._merged(stack, folders, place, hidden=root)
-            self._directory(folders, root, 0)
+                folders = self._merged(stack, folders, name, hidden=str(root))
+            found = find(self._image.layers, str(root))
+            below = found.directories if found else ()
+            self._directory(_Merged(folders, below), str(root).rstrip("/"), 0)
 
     def delete_hidden(self) -> None:
         """Add what the image had in hidden places, and is not there again."""
         layers = self._image.layers
         for place in self._hidden:
-            entry = lookup(layers, str(place))
+            entry = lookup(layers, place)
             if entry is not None and not stat.S_ISDIR(entry.status.st_mode):
-                self._delete(place)
-            for name, below in walk(layers, str(place)):
+                self._delete(place, entry)
+            for name, below in walk(layers, place):
                 if not stat.S_ISDIR(below.status.st_mode):
-                    self._delete(PurePosixPath(name))
+                    self._delete(name, below)
 
     def _merged(
-        self, stack: ExitStack, folders: Sequence[int], path: PurePosixPath, hidden: PurePosixPath
+        self, stack: ExitStack, folders: Sequence[int], name: str, hidden: str
     ) -> list[int]:
-        """Open the directories that lie over each other at a path, the latest first.
+        """Open the directories of a name that lie over each other, the latest first.
 
         The first one is there. Where the last says that nothing below it shows, `hidden` is noted.
         """
         merged: list[int] = []
         for folder in folders:
-            status = _status(folder, path.name)
+            status = status_of(folder, name)
             if status is None:
                 continue
             covers = not stat.S_ISDIR(status.st_mode)
             if not covers:
-                merged.append(stack.enter_context(_opened(path.name, folder)))
-                covers = _is_opaque(merged[-1])
+                merged.append(stack.enter_context(opened(name, folder)))
+                covers = is_opaque(merged[-1])
             if covers:
                 self._hidden.append(hidden)
                 break
         return merged
 
-    def _directory(self, folders: Sequence[int], path: PurePosixPath, depth: int) -> None:
-        for name, folder in self._names(folders):
-            inside = path / name
+    def _directory(self, here: _Merged, path: str, depth: int) -> None:
+        for name, folder in self._names(here.folders):
+            inside = f"{path}/{name}"
             if name == ".git" or inside in self._mounts:
                 continue
             try:
-                self._entry(folders, folder, inside, depth)
+                self._entry(here, _Name(folder, name, inside), depth)
             except OSError:
                 self._omit(inside)
 
@@ -143,56 +153,55 @@ class _Comparison:
                     names.setdefault(entry.name, folder)
         return sorted(names.items())
 
-    def _entry(self, folders: Sequence[int], folder: int, path: PurePosixPath, depth: int) -> None:
-        mode = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
-        if is_whiteout(mode):
-            self._hidden.append(path)
-        elif stat.S_ISDIR(mode.st_mode):
-            self._subdirectory(folders, path, depth + 1)
-        elif stat.S_ISREG(mode.st_mode) or stat.S_ISLNK(mode.st_mode):
-            self._file(folder, path, mode)
+    def _entry(self, here: _Merged, at: _Name, depth: int) -> None:
+        status = os.stat(at.name, dir_fd=at.folder, follow_symlinks=False)
+        if is_whiteout(status):
+            self._hidden.append(at.path)
+        elif stat.S_ISDIR(status.st_mode):
+            self._subdirectory(here, at, depth + 1)
+        elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+            entry = find_below(here.below, at.name).entry if here.below else None
+            self._file(at, status, entry)
         else:
-            self._omit(path)
+            self._omit(at.path)
 
-    def _subdirectory(self, folders: Sequence[int], path: PurePosixPath, depth: int) -> None:
+    def _subdirectory(self, here: _Merged, at: _Name, depth: int) -> None:
         if depth > _DEEPEST:
-            self._omit(path)
+            self._omit(at.path)
             return
+        below = find_below(here.below, at.name).directories if here.below else ()
         with ExitStack() as stack:
-            self._directory(self._merged(stack, folders, path, hidden=path), path, depth)
+            folders = self._merged(stack, here.folders, at.name, hidden=at.path)
+            self._directory(_Merged(folders, below), at.path, depth)
 
-    def _file(self, folder: int, path: PurePosixPath, status: os.stat_result) -> None:
-        name = str(path)
-        self._present.add(name)
-        entry = lookup(self._image.layers, name)
+    def _file(self, at: _Name, status: os.stat_result, entry: Entry | None) -> None:
+        self._present.add(at.path)
         if entry is not None and stat.S_ISDIR(entry.status.st_mode):
-            self._hidden.append(path)
+            self._hidden.append(at.path)
         size = status.st_size + (entry.status.st_size if entry else 0) + _ENTRY_BYTES
-        if size > self._left or not _is_text(name):
-            self._omit(path)
+        if size > self._left or not _is_text(at.path):
+            self._omit(at.path)
             return
-        after = _state(folder, path.name, status)
-        before = before_state(self._image, name, max_bytes=self._left)
+        after = state(at.folder, at.name, status)
+        before = entry_state(self._image, at.path, entry, max_bytes=self._left)
         if before != after:
             self._left -= size
-            self.changed[name] = Change(name, before, after)
+            self.changed[at.path] = Change(at.path, before, after)
 
-    def _delete(self, path: PurePosixPath) -> None:
-        name = str(path)
-        if ".git" in path.parts or name in self._present or name in self.changed:
+    def _delete(self, path: str, entry: Entry) -> None:
+        if ".git" in path.split("/") or path in self._present or path in self.changed:
             return
         self._count()
-        entry = lookup(self._image.layers, name)
-        size = (entry.status.st_size if entry else 0) + _ENTRY_BYTES
+        size = entry.status.st_size + _ENTRY_BYTES
         if size > self._left:
             self._omit(path)
             return
         self._left -= size
-        before = before_state(self._image, name, max_bytes=size)
-        self.changed[name] = Change(name, before, None)
+        before = entry_state(self._image, path, entry, max_bytes=size)
+        self.changed[path] = Change(path, before, None)
 
-    def _omit(self, path: PurePosixPath) -> None:
-        self._present.add(str(path))
+    def _omit(self, path: str) -> None:
+        self._present.add(path)
         self.omitted.add(os.fsencode(path).decode(errors="backslashreplace"))
 
     def _count(self) -> None:
@@ -201,57 +210,5 @@ class _Comparison:
             raise _TooManyError
 
 
-@contextmanager
-def _opened(path: str | Path, folder: int | None = None) -> Iterator[int]:
-    descriptor = _open(path, _OPEN_DIRECTORY, folder)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _open(path: str | Path, flags: int, folder: int | None) -> int:
-    """Open what is no link. It belongs to this user, who may have been denied to read it."""
-    try:
-        return os.open(path, flags, dir_fd=folder)
-    except PermissionError:
-        os.chmod(path, 0o700, dir_fd=folder)
-        return os.open(path, flags, dir_fd=folder)
-
-
-def _entered(folder: int) -> int:
-    """Make sure that a directory that is open already can be looked into."""
-    try:
-        os.stat(".", dir_fd=folder)
-    except PermissionError:
-        os.fchmod(folder, 0o700)
-    return folder
-
-
-def _status(folder: int, name: str) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def _is_opaque(folder: int) -> bool:
-    for name in _OPAQUE:
-        with suppress(OSError):
-            if os.getxattr(folder, name) == b"y":
-                return True
-    return False
-
-
 def _is_text(name: str) -> bool:
     return os.fsencode(name).decode(errors="ignore") == name
-
-
-def _state(folder: int, name: str, status: os.stat_result) -> FileState:
-    if stat.S_ISLNK(status.st_mode):
-        return FileState(0o120000, os.readlink(os.fsencode(name), dir_fd=folder))
-    descriptor = _open(name, _OPEN_FILE, folder)
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read(status.st_size)
-    mode = 0o100755 if status.st_mode & stat.S_IXUSR else 0o100644
-    return FileState(mode, data)

@@ -2,6 +2,8 @@
 
 import os
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +29,19 @@ def settle(tree: Path, owner: Owner | None) -> int:
             path = Path(directory, name)
             size += _settle(path, path.lstat(), owner)
     return size
+
+
+def remove_mount_points(upper: Path, targets: Iterable[str]) -> None:
+    """Remove the empty files and directories that were made for mounts to lie on."""
+    for target in targets:
+        place = upper / target.lstrip("/")
+        with suppress(OSError):
+            if stat.S_ISREG(place.lstat().st_mode) and not place.lstat().st_size:
+                place.unlink()
+                place = place.parent
+            while place != upper:
+                place.rmdir()
+                place = place.parent
 
 
 def _settle(path: Path, status: os.stat_result, owner: Owner | None) -> int:

@@ -26,6 +26,11 @@ _DIFF = (
     *("--binary", "--full-index", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv"),
     *("--diff-algorithm=myers", "--no-indent-heuristic", "--src-prefix=a/", "--dst-prefix=b/"),
 )
+# Read once and thrown away: nothing to make small, or to keep from a power failure.
+_IMPORT = (
+    *("-c", "core.compression=0", "-c", "core.fsync=none"),
+    *("fast-import", "--quiet", "--depth=0"),
+)
 _BEFORE, _AFTER = "refs/states/before", "refs/states/after"
 _WHO = b"gymsuite <> 0 +0000"
 _QUOTED = re.compile(rb'[\\"\x00-\x1f]')
@@ -51,7 +56,7 @@ def _diff(before: Files, after: Files) -> bytes:
         try:
             _run(runner, "init", "--quiet", "--bare", "--template=")
             with stream.open("rb") as source:
-                _run(runner, "fast-import", "--quiet", source=source)
+                _run(runner, *_IMPORT, source=source)
             return _run(runner, *_DIFF, _BEFORE, _AFTER, "--")
         except git.GitCommandError as error:
             raise InfrastructureError(f"git cannot make a patch: {error}") from error

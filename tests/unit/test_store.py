@@ -23,7 +23,7 @@ from gymsuite.sandbox.disk import (
     set_limit,
 )
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.layers import before_state, lookup, resolve, walk
+from gymsuite.sandbox.layers import entry_state, lookup, resolve, walk
 from gymsuite.sandbox.locks import Lock
 from gymsuite.sandbox.records import record_of, records
 from gymsuite.sandbox.store import Store
@@ -344,7 +344,7 @@ def test_layers_read_as_overlayfs_would_show_them(tmp_path: Path) -> None:
 def test_the_state_before_is_that_of_the_image_and_links_are_not_followed(tmp_path: Path) -> None:
     image = stacked(tmp_path)
     states = {
-        path: before_state(image, path, max_bytes=100)
+        path: entry_state(image, path, lookup(image.layers, path), max_bytes=100)
         for path in ("/became_file", "/kept/a", "/deleted", "/kept", "/bin", "/out/passwd", "/no/x")
     }
     assert states == {
@@ -357,7 +357,7 @@ def test_the_state_before_is_that_of_the_image_and_links_are_not_followed(tmp_pa
         "/no/x": None,
     }
     with pytest.raises(SandboxError, match="more than 2"):
-        before_state(image, "/kept/a", max_bytes=2)
+        entry_state(image, "/kept/a", lookup(image.layers, "/kept/a"), max_bytes=2)
 
 
 def test_a_path_never_leaves_the_image(tmp_path: Path) -> None:
