@@ -268,15 +268,21 @@ def test_an_episode_that_was_begun_outlives_requests_that_open_no_session() -> N
 
 def test_an_agent_reaches_neither_control_nor_reward() -> None:
     async def play(server: Server) -> None:
-        for headers in ({}, {"Authorization": "Bearer wrong"}):
-            reply = await server.http.get(server.control, headers=headers)
-            assert reply.status_code == 401
-        root = server.url.removesuffix("/mcp")
-        reply = await server.http.post(f"{root}/episodes", json={}, headers=HEADERS)
-        assert reply.status_code == 404
         async with session_at(server.url) as session:
-            shown = await session.call_tool("submit", {"answer": "yes"})
-            assert "reward" not in shown.model_dump_json()
+            (shown,) = (await server.ask("GET"))["episodes"]
+            name, root = shown["episode"], server.url.removesuffix("/mcp")
+            for key in ("", "Bearer wrong", name, f"Bearer {name}"):
+                for method, path in (("GET", ""), ("POST", ""), ("POST", f"/{name}/end")):
+                    headers = {"Authorization": key, "mcp-session-id": name}
+                    url = server.control + path
+                    reply = await server.http.request(method, url, headers=headers)
+                    assert reply.status_code == 401
+            for path in ("/episodes", "/mcp/episodes", f"/mcp/{name}", f"/mcp/{name}/end"):
+                reply = await server.http.post(root + path, json={}, headers=HEADERS)
+                assert reply.status_code == 404
+            said_last = await session.call_tool("submit", {"answer": "yes"})
+            assert "reward" not in said_last.model_dump_json()
+        assert len((await server.ask("GET"))["episodes"]) == 1
 
     serve(play)
 
