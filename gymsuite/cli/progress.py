@@ -148,7 +148,7 @@ class Lines:
 
 
 class Bar:
-    """A progress bar on a terminal; while images are built, how long that takes so far."""
+    """A progress bar on a terminal; while tasks and images are made, how long that takes."""
 
     def __init__(self, console: Console, label: str) -> None:
         self.report: RunReport | None = None
@@ -157,7 +157,7 @@ class Bar:
         self._counts = Counts()
         self._building = Progress(
             SpinnerColumn(),
-            TextColumn("building images"),
+            TextColumn("preparing"),
             TimeElapsedColumn(),
             console=console,
             transient=True,

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from gymsuite import __version__
 from gymsuite.agents import AgentOptions, AgentSource, open_agent
+from gymsuite.environment import Environment
 from gymsuite.registry import Registry
 from gymsuite.runs.directory import EnvironmentRecord, Manifest
 from gymsuite.runs.machine import describe_machine
@@ -17,6 +18,9 @@ from gymsuite.runs.report import RunReport, make_report
 from gymsuite.runs.run import Run, open_run
 from gymsuite.runs.runner import Attempt, Hopeless, Job, Runner
 from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
+from gymsuite.worlds.procedural import OnDemand
+
+_QUICKLY_MADE = 100
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Watcher(Protocol):
     """Sees an evaluation go on."""
 
     def note(self, text: str) -> None:
-        """A line of progress while images are built."""
+        """A line of progress while tasks are made and images are built."""
         ...
 
     def begin(
@@ -70,10 +74,10 @@ async def evaluate(
     can be no sandboxes, and `StoreError` if the run directory cannot be written.
     """
     environments = [registry.load(name) for name in request.environments]
-    plan = make_plan(environments, request.choice, repeats=request.repeats, seed=request.seed)
-    images = sorted({name for e in environments for name in images_of(e, plan.tasks[e.id])})
     async with AsyncExitStack() as stack:
         source = await stack.enter_async_context(open_agent(request.agent, request.options))
+        plan = _plan(request, environments, watcher.note)
+        images = sorted({name for e in environments for name in images_of(e, plan.tasks[e.id])})
         manifest = _manifest(request, plan, source)
         run = await stack.enter_async_context(
             open_run(request.out, manifest, resume=request.resume)
@@ -88,6 +92,16 @@ async def evaluate(
         report = await _play(run, plan, runner, jobs, watcher)
         run.directory.write_report(report)
         return report
+
+
+def _plan(
+    request: Request, environments: Sequence[Environment], note: Callable[[str], None]
+) -> Plan:
+    for environment in environments:
+        many = request.choice.count is None or request.choice.count > _QUICKLY_MADE
+        if isinstance(environment.tasks, OnDemand) and many and not request.choice.names:
+            note(f"{environment.id}: making its tasks")
+    return make_plan(environments, request.choice, repeats=request.repeats, seed=request.seed)
 
 
 async def _play(

@@ -1,15 +1,20 @@
 """Tasks that are made when they are asked for: who names one makes no other."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gymsuite import Environment, Task, UsageError
+from gymsuite import Environment, Registry, Task, UsageError
 from gymsuite.adapters.trl import environment_class, rows
+from gymsuite.cli.progress import Silent
 from gymsuite.gym import GymEnv
+from gymsuite.runs.evaluate import Request, evaluate
 from gymsuite.runs.plan import Choice, make_plan
+from gymsuite.runs.sandboxes import SandboxSource
 from gymsuite.worlds.procedural import Procedural, find_task
 
 from .conftest import FakeProvider
@@ -66,3 +71,40 @@ def test_a_trainer_makes_the_split_that_it_trains_on(
     instance.reset(**rows(small, split="val")[1])
     assert instance.get_reward() == 0.0
     assert made == ["val-0", "val-1"]
+
+
+ENDLESS = """
+from gymsuite import Score, Task
+from gymsuite.worlds.procedural import Procedural
+
+tasks = Procedural(lambda split, n: Task(id=f"{split}-{n}", prompt="p"), ("train",), 120)
+
+async def verify(task, submission, open_sandbox):
+    return Score(reward=0.0, passed=False)
+"""
+
+
+class Notes(Silent):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.mark.parametrize(("count", "told"), [(None, ["test/e-v1: making its tasks"]), (3, [])])
+def test_who_waits_for_many_tasks_is_told_so(
+    tmp_path: Path, count: int | None, told: list[str]
+) -> None:
+    (tmp_path / "environment.py").write_text(ENDLESS)
+    registry = tmp_path / "registry.yaml"
+    registry.write_text("environments: {test/e-v1: {path: ., description: Endless.}}\n")
+    request = Request(["test/e-v1"], "noop", tmp_path / "run", choice=Choice(count))
+    watcher = Notes()
+    nowhere = SandboxSource(None, (), tmp_path)
+    report = asyncio.run(evaluate(request, Registry(registry), nowhere, watcher))
+    assert report.total.scored == (count or 120)
+    assert watcher.notes == told
