@@ -13,7 +13,7 @@ from gymsuite.environment import Environment
 from gymsuite.errors import InfrastructureError
 from gymsuite.gym import check_gymnasium
 from gymsuite.portal import LazyProvider
-from gymsuite.runs.plan import Choice, make_plan
+from gymsuite.runs.plan import Choice, foreword, make_plan
 from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
 from gymsuite.types import Model
 from gymsuite.worlds.replay import Source
@@ -64,7 +64,10 @@ async def check_environment(
 
     Raises what opening the provider and building the images raises.
     """
-    tasks = make_plan([environment], Choice(request.count)).tasks[environment.id]
+    choice = Choice(request.count)
+    for line in foreword([environment], choice):
+        watcher.note(line)
+    tasks = make_plan([environment], choice).tasks[environment.id]
     source = request.sandboxes
     gate = environment.gate
     watcher.begin(steps(len(tasks)) + 2 + (len(tasks) if gate else 0))

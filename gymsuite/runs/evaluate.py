@@ -9,18 +9,14 @@ from typing import Protocol
 
 from gymsuite import __version__
 from gymsuite.agents import AgentOptions, AgentSource, open_agent
-from gymsuite.environment import Environment
 from gymsuite.registry import Registry
 from gymsuite.runs.directory import EnvironmentRecord, Manifest
 from gymsuite.runs.machine import describe_machine
-from gymsuite.runs.plan import EVERYTHING, Choice, Plan, make_plan
+from gymsuite.runs.plan import EVERYTHING, Choice, Plan, foreword, make_plan
 from gymsuite.runs.report import RunReport, make_report
 from gymsuite.runs.run import Run, open_run
 from gymsuite.runs.runner import Attempt, Hopeless, Job, Runner
 from gymsuite.runs.sandboxes import SandboxSource, images_of, open_sandboxes
-from gymsuite.worlds.procedural import OnDemand
-
-_QUICKLY_MADE = 100
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,9 @@ async def evaluate(
     environments = [registry.load(name) for name in request.environments]
     async with AsyncExitStack() as stack:
         source = await stack.enter_async_context(open_agent(request.agent, request.options))
-        plan = _plan(request, environments, watcher.note)
+        for line in foreword(environments, request.choice):
+            watcher.note(line)
+        plan = make_plan(environments, request.choice, repeats=request.repeats, seed=request.seed)
         images = sorted({name for e in environments for name in images_of(e, plan.tasks[e.id])})
         manifest = _manifest(request, plan, source)
         run = await stack.enter_async_context(
@@ -92,16 +90,6 @@ async def evaluate(
         report = await _play(run, plan, runner, jobs, watcher)
         run.directory.write_report(report)
         return report
-
-
-def _plan(
-    request: Request, environments: Sequence[Environment], note: Callable[[str], None]
-) -> Plan:
-    for environment in environments:
-        many = request.choice.count is None or request.choice.count > _QUICKLY_MADE
-        if isinstance(environment.tasks, OnDemand) and many and not request.choice.names:
-            note(f"{environment.id}: making its tasks")
-    return make_plan(environments, request.choice, repeats=request.repeats, seed=request.seed)
 
 
 async def _play(

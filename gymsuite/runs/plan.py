@@ -9,7 +9,9 @@ from gymsuite.errors import UsageError
 from gymsuite.rollout import task_digest
 from gymsuite.runs.log import Key
 from gymsuite.types import Task
-from gymsuite.worlds.procedural import no_task, places
+from gymsuite.worlds.procedural import OnDemand, no_task, places
+
+_QUICKLY_MADE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,14 @@ def make_plan(
         repeats=repeats,
         seed=seed,
     )
+
+
+def foreword(environments: Sequence[Environment], choice: Choice = EVERYTHING) -> Iterator[str]:
+    """What to tell somebody before a plan is made, where that takes a while."""
+    many = not choice.names and (choice.count is None or choice.count > _QUICKLY_MADE)
+    for environment in environments:
+        if many and isinstance(environment.tasks, OnDemand):
+            yield f"{environment.id}: making its tasks"
 
 
 def rollout_seed(seed: int, environment: str, task: str, repeat: int) -> int:
