@@ -2,7 +2,8 @@
 
 import difflib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol, overload, runtime_checkable
 
 from gymsuite.environment import Environment
@@ -11,6 +12,9 @@ from gymsuite.types import Task
 
 Make = Callable[[str, int], Task]
 """`make(split, index)`: a pure function; its task's id is `split-index`."""
+
+_MOST_KEPT = 1000
+"""A task is some 20 kB, and a trainer may ask for a million of them."""
 
 
 @runtime_checkable
@@ -35,13 +39,16 @@ class Place(NamedTuple):
 class Procedural(Sequence[Task]):
     """The first `per_split` tasks of each split; `sized` gives more of them, without end.
 
-    What was made is kept: a run walks over its tasks more than once.
+    What was made last is kept: a run walks over its tasks more than once.
     """
 
     make: Make
     splits: tuple[str, ...]
     per_split: int = 200
-    _made: dict[tuple[str, int], Task] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def _kept(self) -> Make:
+        return lru_cache(maxsize=_MOST_KEPT)(self.make)
 
     def sized(self, per_split: int) -> "Procedural":
         """The same tasks, but so many of each split."""
@@ -51,10 +58,7 @@ class Procedural(Sequence[Task]):
         """One task of a split, of any index. Raises `UsageError` for a split there is not."""
         if split not in self.splits or index < 0:
             raise UsageError(f"no task {split}-{index}; the splits are {', '.join(self.splits)}")
-        key = split, index
-        if key not in self._made:
-            self._made[key] = self.make(split, index)
-        return self._made[key]
+        return self._kept(split, index)
 
     @property
     def places(self) -> Sequence[Place]:

@@ -40,7 +40,7 @@ class Reply(NamedTuple):
 
 
 class WorldServer(Protocol):
-    """Where a world runs: in this process, or resident in a sandbox of its own."""
+    """Where a world runs, of which its tools know no more than this."""
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
         """Run a tool on the state; raises `ToolError` for a mistake of the agent."""

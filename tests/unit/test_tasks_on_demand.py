@@ -50,6 +50,17 @@ def test_a_task_is_found_alone(endless: Environment, made: list[str]) -> None:
     assert made == ["val-7"]
 
 
+def test_what_was_made_last_is_kept_and_not_everything(
+    endless: Environment, made: list[str]
+) -> None:
+    assert isinstance(endless.tasks, Procedural)
+    for index in (*range(2000), 1999, 1500):
+        endless.tasks.at("train", index)
+    assert len(made) == 2000
+    endless.tasks.at("train", 0)
+    assert len(made) == 2001
+
+
 def test_a_plan_makes_what_it_names(endless: Environment, made: list[str]) -> None:
     make_plan([endless], Choice(names=("val-7", "train-3")))
     assert made == ["train-3", "val-7"]
