@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
@@ -25,7 +24,7 @@ Reader = Callable[..., Awaitable[Found]]
 
 _MOST_ENTRIES = 100_000
 _ENTRY_BYTES = 256
-_READS_AT_ONCE = 32
+_READS_AT_ONCE = 256
 _READ_BYTES = 8 << 20
 
 
@@ -39,14 +38,19 @@ class Built(NamedTuple):
 class Scope(NamedTuple):
     """What changes are wanted of: a directory, and how many bytes of contents altogether."""
 
-    start: PurePosixPath
+    start: str
     max_bytes: int
+
+    def concerns(self, path: str) -> bool:
+        """Whether a path lies below the directory, and in no repository's own files."""
+        above = self.start.rstrip("/") + "/"
+        return path.startswith(above) and ".git" not in path[len(above) :].split("/")
 
 
 def below(image: Image, root: str, max_bytes: int) -> Scope:
     """Follow the image's links on a path that changes are wanted below. Raises `SandboxError`."""
     try:
-        return Scope(PurePosixPath(resolve(image.layers, root)), max_bytes)
+        return Scope(resolve(image.layers, root), max_bytes)
     except ValueError as error:
         raise SandboxError(f"cannot read changes below {root}: {error}", retryable=False) from error
 
@@ -59,20 +63,14 @@ async def differences(
     The scope bounds all contents together, with some bytes for each entry. No process but the exec
     server may be alive.
     """
-    start = scope.start
-    wanted = sorted(path for path in paths if _concerns(path, start))
+    wanted = sorted(filter(scope.concerns, paths))
     if len(wanted) > _MOST_ENTRIES or not now.complete:
-        return Changes((), (str(start),))
+        return Changes((), (scope.start,))
     comparison = _Comparison(built, scope.max_bytes)
-    comparison.omitted |= {_text(path) for path in now.skipped if _concerns(path, start)}
+    comparison.omitted |= set(map(_text, filter(scope.concerns, now.skipped)))
     for batch in _batches(wanted, now):
         await comparison.add(batch, now, read)
     return Changes(tuple(sorted(comparison.changed)), tuple(sorted(comparison.omitted)))
-
-
-def _concerns(path: str, start: PurePosixPath) -> bool:
-    place = PurePosixPath(path)
-    return start in place.parents and ".git" not in place.relative_to(start).parts
 
 
 def _batches(paths: list[str], now: Look) -> Iterator[list[str]]:
