@@ -8,24 +8,12 @@ from typing import Annotated
 from pydantic import Field
 
 from gymsuite.environment import Environment
+from gymsuite.formats.nemo_gym_rows import Request, told
 from gymsuite.formats.rows import Row, read_jsonl
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.search.qa_set import QaSet, question, verify_question
 from gymsuite.tools import submit
 from gymsuite.types import Score, Submission, Task, ToolCall
-
-
-class Turn(Row):
-    """One message of the request."""
-
-    role: str
-    content: str
-
-
-class Request(Row):
-    """What NeMo Gym sends to the model; everything but the messages is the agent's business."""
-
-    input: tuple[Turn, ...]
 
 
 class NemoQaRow(Row):
@@ -75,7 +63,7 @@ def answer_in(text: str) -> str:
 def _task(row: NemoQaRow, scorer: str, split: str) -> Task:
     expected = row.expected_answer
     answers: Sequence[str] = [expected] if isinstance(expected, str) else expected
-    prompt = "\n\n".join(turn.content for turn in row.responses_create_params.input)
+    prompt = told(row.responses_create_params.input)
     task = question(
         str(row.id),
         prompt,

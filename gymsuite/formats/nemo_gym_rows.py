@@ -1,9 +1,9 @@
-"""NeMo Gym's rows of tool use, and their input (items of OpenAI's Responses API) as one prompt."""
+"""NeMo Gym's rows as they are on disk, and their input (OpenAI's Responses API) as one prompt."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gymsuite.formats.rows import Row
 
@@ -25,6 +25,12 @@ class Turn(Row):
     output: str | tuple[Part, ...] = ""
 
 
+def _speaking(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    if not any(turn.name or _text(turn.content) or _text(turn.output) for turn in turns):
+        raise ValueError("nothing is said in it; a message has a `content`")
+    return turns
+
+
 class FunctionTool(Row):
     """A tool of a row."""
 
@@ -36,7 +42,7 @@ class FunctionTool(Row):
 class Request(Row):
     """What NeMo Gym sends to the model; how it samples is the agent's business."""
 
-    input: tuple[Turn, ...]
+    input: Annotated[tuple[Turn, ...], AfterValidator(_speaking)]
     tools: tuple[FunctionTool, ...] = ()
 
 
