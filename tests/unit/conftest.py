@@ -13,6 +13,7 @@ from gymsuite import (
     Limits,
     OpenSandbox,
     Sandbox,
+    SandboxError,
     SandboxSpec,
     Score,
     Submission,
@@ -98,6 +99,12 @@ class FakeSandbox:
 
     async def stats(self) -> SandboxStats:
         return SandboxStats(1.5, 1000)
+
+
+@asynccontextmanager
+async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+    raise SandboxError("none here")
+    yield
 
 
 @dataclass

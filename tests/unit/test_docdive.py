@@ -3,8 +3,7 @@ import importlib
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,16 +14,13 @@ from gymsuite import (
     DefinitionError,
     Environment,
     Registry,
-    Sandbox,
-    SandboxError,
-    SandboxSpec,
     Submission,
     Task,
 )
 from gymsuite.search import Document
 from gymsuite.suite import using_cache
 
-from .conftest import FakeSandbox
+from .conftest import FakeSandbox, no_sandbox
 
 PAGE = """\
 Settings
@@ -81,12 +77,6 @@ def environment() -> Environment:
 
 def part(environment: Environment, name: str) -> ModuleType:
     return importlib.import_module(f"{environment.verifier.__module__}.{name}")
-
-
-@asynccontextmanager
-async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    raise SandboxError("none here")
-    yield
 
 
 def passed(

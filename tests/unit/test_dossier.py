@@ -3,8 +3,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,15 +13,14 @@ import pytest
 from gymsuite import (
     Environment,
     Registry,
-    Sandbox,
-    SandboxError,
-    SandboxSpec,
     Score,
     Submission,
     Task,
 )
 from gymsuite.search import Corpus
 from gymsuite.search.corpus import digest, ordered_lines
+
+from .conftest import no_sandbox
 
 ROOT = Path(__file__).parents[2]
 TASKS_SHA256 = "aca1c72a0606a5d95016fcd62875c7d4ad4b7a16eaf328b376b10168551d565a"
@@ -42,12 +40,6 @@ def environment() -> Environment:
 
 def module(environment: Environment) -> ModuleType:
     return sys.modules[environment.verifier.__module__]
-
-
-@asynccontextmanager
-async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    raise SandboxError("none here")
-    yield
 
 
 def proof(task: Task) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,6 @@ from gymsuite import (
     Environment,
     Message,
     Rollout,
-    Sandbox,
-    SandboxError,
-    SandboxSpec,
     Task,
     ToolCall,
     rollout,
@@ -30,15 +26,11 @@ from gymsuite.formats.two_wiki import read_two_wiki
 from gymsuite.search.qa_set import QaSet, qa_environment
 from gymsuite.verify.qa import SCORERS
 
+from .conftest import no_sandbox
+
 QA = Path(__file__).parents[1] / "fixtures" / "qa"
 NEMO = Path(__file__).parents[3] / "shared" / "data" / "nemo_gym" / "hotpotqa_qa.jsonl"
 CANARY = "a canary for tests"
-
-
-@asynccontextmanager
-async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    raise SandboxError("none here")
-    yield
 
 
 def search_r1(folder: Path) -> Path:

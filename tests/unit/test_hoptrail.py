@@ -5,8 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,9 +17,6 @@ from gymsuite import (
     Episode,
     Message,
     Registry,
-    Sandbox,
-    SandboxError,
-    SandboxSpec,
     Submission,
     Task,
     ToolCall,
@@ -28,6 +24,8 @@ from gymsuite import (
 from gymsuite.search import Corpus, Library
 from gymsuite.search.corpus import digest, ordered_lines
 from gymsuite.verify.qa_fold import canonical
+
+from .conftest import no_sandbox
 
 ROOT = Path(__file__).parents[2]
 TASKS_SHA256 = "1cde0e6f479892c3c32a6d36e0b849c927ea9bf586d5023623a5c1e4a56f377b"
@@ -173,12 +171,6 @@ def test_unanswerable_twins_ask_the_same_and_miss_the_last_page(environment: Env
         assert [whole.hidden["evidence"][-1]] == [twin.hidden["withheld"]]
         assert twin.hidden["evidence"] == whole.hidden["evidence"][: len(twin.hidden["evidence"])]
         assert twin.hidden["evidence"]
-
-
-@asynccontextmanager
-async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    raise SandboxError("none here")
-    yield
 
 
 def score(environment: Environment, task: Task, answer: str, cited: Sequence[str]) -> bool:

@@ -1,7 +1,5 @@
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -9,13 +7,12 @@ import pytest
 from gymsuite import (
     DefinitionError,
     Registry,
-    Sandbox,
-    SandboxError,
-    SandboxSpec,
     Submission,
     UsageError,
 )
 from gymsuite.suite import suite_root
+
+from .conftest import no_sandbox
 
 ENTRY = "environments:\n  test/one-v1:\n    path: one\n    description: One.\n"
 ENVIRONMENT = """\
@@ -25,12 +22,6 @@ from . import sibling
 async def verify(task, submission, open_sandbox):
     return Score(reward=sibling.REWARD, passed=True)
 """
-
-
-@asynccontextmanager
-async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    raise SandboxError("none here")
-    yield
 
 
 def write_suite(root: Path, registry: str = ENTRY, reward: float = 1.0) -> Path:

@@ -2,24 +2,18 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
-from gymsuite import Registry, Sandbox, SandboxError, SandboxSpec, Task
+from gymsuite import Registry, Task
 from gymsuite.search import Retriever
 from gymsuite.search.floors import Floor, Known, common_answer, measure_floors
+
+from .conftest import no_sandbox
 
 EACH = 12
 NO_SEARCH, RANDOM_PASSAGE, PRIOR = 0.05, 0.02, 0.05
 UNPROVED = ("nothing opened", "citations shuffled", "everything cited")
-
-
-@asynccontextmanager
-async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    raise SandboxError("none here")
-    yield
 
 
 @pytest.mark.parametrize("name", ["search/hoptrail-v1", "search/dossier-v1"])

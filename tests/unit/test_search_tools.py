@@ -1,7 +1,5 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,6 @@ from gymsuite import (
     Limits,
     Message,
     OpenSandbox,
-    Sandbox,
-    SandboxError,
-    SandboxSpec,
     Score,
     Submission,
     Task,
@@ -30,6 +25,8 @@ from gymsuite.search import (
     text_protocol,
 )
 
+from .conftest import no_sandbox
+
 DOCS = [
     Document(id="heron", title="The Heron", text="The grey heron nests in the alder by the weir."),
     Document(
@@ -42,12 +39,6 @@ DOCS = [
     ),
     Document(id="long", title="Long", text="weir " + "padding words " * 900 + "the very end"),
 ]
-
-
-@asynccontextmanager
-async def no_sandbox(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-    raise SandboxError("none here")
-    yield
 
 
 async def verify(task: Task, submission: Submission, open_sandbox: OpenSandbox) -> Score:
