@@ -1,6 +1,5 @@
 """One live attempt at a task: `reset` and `step`, written once for all environments."""
 
-import copy
 import random
 import time
 from collections.abc import AsyncIterator
@@ -18,7 +17,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.lazy import lazy_sandbox
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.sandbox.turns import Holder
-from gymsuite.tools import Context, Stateful
+from gymsuite.tools import Context
 from gymsuite.types import (
     Action,
     Message,
@@ -172,10 +171,7 @@ class Episode:
             sandbox=child._sandbox,
             rng=rng,
             seconds_left=lambda: child.seconds_left,
-            state={
-                name: value.fork() if isinstance(value, Stateful) else copy.deepcopy(value)
-                for name, value in context.state.items()
-            },
+            state=hooks.fork(self.environment, context.state),
         )
         return child
 
@@ -279,8 +275,7 @@ class Episode:
     async def _close(self) -> None:
         """Let go of the environment's state and of the sandbox."""
         for value in self._context.state.values() if self._context else ():
-            if isinstance(value, Stateful):
-                self._stack.callback(value.close)
+            self._stack.callback(hooks.close, self.environment, value)
         await self._stack.aclose()
 
     async def _open_prepared(self) -> Sandbox:

@@ -1,5 +1,6 @@
 """Calls what an environment's author wrote, and names the author for what it raises by accident."""
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -62,6 +63,22 @@ async def left(environment: Environment, state: Mapping[str, object]) -> dict[st
             if isinstance(value, Stateful):
                 said |= await value.left()
     return said
+
+
+def fork(environment: Environment, state: Mapping[str, Any]) -> dict[str, Any]:
+    """A second state with the same content; plain data is copied."""
+    with _blamed(environment, "fork"):
+        return {
+            name: value.fork() if isinstance(value, Stateful) else copy.deepcopy(value)
+            for name, value in state.items()
+        }
+
+
+def close(environment: Environment, value: object) -> None:
+    """Let go of what a part of the state holds."""
+    if isinstance(value, Stateful):
+        with _blamed(environment, "close"):
+            value.close()
 
 
 def _are_messages(said: object) -> bool:

@@ -74,15 +74,19 @@ async def rollout(  # noqa: PLR0913 - what makes a rollout reproducible
     recorder = _Recorder(environment, open_sandbox)
     started, clock = datetime.now(UTC), time.monotonic()
     failure: Failure | None = None
-    async with recorder.episode as episode:
-        try:
-            await recorder.play(task, make_agent, seed)
-        except (InfrastructureError, DefinitionError) as error:
-            failure = _failure(error, recorder.stage)
-        except asyncio.CancelledError as error:
-            if is_cancelled():
-                raise
-            failure = _failure(_astray(recorder.stage, error), recorder.stage)
+    episode = recorder.episode
+    try:
+        async with episode:
+            try:
+                await recorder.play(task, make_agent, seed)
+            except (InfrastructureError, DefinitionError) as error:
+                failure = _failure(error, recorder.stage)
+            except asyncio.CancelledError as error:
+                if is_cancelled():
+                    raise
+                failure = _failure(_astray(recorder.stage, error), recorder.stage)
+    except (InfrastructureError, DefinitionError) as error:  # of closing it
+        failure = failure or _failure(error, recorder.stage)
     digest = task_digest(task)
     return Rollout(
         id=rollout_id(environment.id, digest, seed, repeat),

@@ -2,8 +2,8 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import pytest
 
@@ -232,6 +232,39 @@ def test_a_context_that_is_full_ends_nothing_but_the_agents_own_turn(
     assert record.failure is not None
     kinds = {"tool": ("model", "step"), "verifier": ("verifier", "verify")}
     assert (record.failure.kind, record.failure.stage) == kinds.get(part, ("agent", "agent"))
+
+
+@dataclass
+class Stuck:
+    """State that cannot be let go of, nor copied."""
+
+    def fork(self) -> Self:
+        raise KeyError("fork")
+
+    async def left(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        raise KeyError("close")
+
+
+@pytest.mark.parametrize("end", [say(SUBMIT), KeyError("a bug of the agent's")])
+def test_state_that_cannot_be_closed_is_its_authors_fault_and_ends_no_run(
+    environment: Environment, provider: FakeProvider, end: Message | KeyError
+) -> None:
+    async def edit(context: Context, path: str, old: str, new: str) -> str:
+        """Keep something."""
+        context.state["stuck"] = Stuck()
+        return path + old + new
+
+    bad = replace(environment, tools=(edit, submit))
+    agent = Script(say(WRITE), end)
+    record = asyncio.run(rollout(bad, bad.tasks[0], lambda _: agent, provider.open))
+    assert record.failure is not None
+    if isinstance(end, KeyError):
+        assert record.failure.kind == "agent"
+    else:
+        assert "close() of test/write-v1 raised KeyError" in record.failure.message
 
 
 def test_what_someone_elses_code_raised_names_their_line(
