@@ -1,4 +1,5 @@
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ import pytest
 
 from gymsuite import (
     Context,
+    DefinitionError,
     Environment,
     Episode,
     Limits,
@@ -201,6 +203,26 @@ def test_state_and_dice_are_copied_and_every_copy_is_closed(
     assert said[0].endswith("[1, 2]")
     assert ends == [2.0, 3.0]
     assert {2, 3} <= set(closed)
+
+
+def test_state_that_cannot_be_copied_is_its_authors_fault(
+    environment: Environment, provider: FakeProvider
+) -> None:
+    async def keep(context: Context) -> str:
+        """Keep what cannot be copied."""
+        context.state["lock"] = threading.Lock()
+        return "kept"
+
+    async def main() -> None:
+        stubborn = replace(environment, tools=(keep, submit))
+        async with begun(stubborn, provider) as parent:
+            await parent.step(say(ToolCall(name="keep")))
+            with pytest.raises(
+                DefinitionError, match=r"fork\(\) of test/write-v1 raised TypeError"
+            ):
+                await parent.fork(2)
+
+    asyncio.run(main())
 
 
 def test_the_steps_of_the_parent_count_for_its_forks(
