@@ -58,7 +58,7 @@ class Host:
         self._episodes.discard(episode)
         try:
             await episode.__aexit__(None, None, None)
-        except InfrastructureError as error:
+        except (InfrastructureError, DefinitionError) as error:
             _log.warning("an episode could not be closed: %s", error)
 
     def abandon(self, episode: Episode) -> None:

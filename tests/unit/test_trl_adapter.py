@@ -227,6 +227,32 @@ def test_a_verifier_that_breaks_is_no_reward(environment: Environment) -> None:
     assert instance.get_reward() is None
 
 
+def test_state_that_cannot_be_closed_stops_no_training(environment: Environment) -> None:
+    class Stuck:
+        """State that cannot be let go of."""
+
+        def fork(self) -> "Stuck":
+            return self
+
+        async def left(self) -> dict[str, Any]:
+            return {}
+
+        def close(self) -> None:
+            raise ZeroDivisionError
+
+    async def keep(context: Context) -> str:
+        """Keep something."""
+        context.state["stuck"] = Stuck()
+        return "kept"
+
+    made = environment_class(with_tools(environment, keep), open_sandbox=FakeProvider().open)
+    instance: Any = made()
+    for _ in range(2):
+        instance.reset(**ROW)
+        assert instance.keep() == "kept"
+    assert instance.get_reward() is None
+
+
 def test_a_tool_that_breaks_its_definition_is_no_reward(environment: Environment) -> None:
     async def crash(context: Context) -> str:
         """Crash."""
