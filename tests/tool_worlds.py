@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -72,6 +73,7 @@ class ToolWorld:
         return reply
 
 
+@cache
 def load(name: str) -> ToolWorld:
-    """The tool world of this id."""
+    """The tool world of this id, once for all tests: its tasks take a while to make."""
     return ToolWorld(name, Registry(REGISTRY).load(name))
