@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 
 from gymsuite.errors import DefinitionError
-from gymsuite.formats.rows import Row, read_csv, read_jsonl
+from gymsuite.formats.rows import Row, RowId, read_csv, read_jsonl
 from gymsuite.formats.trec import Qrels
 from gymsuite.search.desk import MOST_CITATIONS
 from gymsuite.search.documents import Document
@@ -15,7 +15,7 @@ from gymsuite.search.qa_set import QaSet, retrieval
 class CorpusRow(Row):
     """One document."""
 
-    id: str = Field(alias="_id")
+    id: RowId = Field(alias="_id")
     title: str = ""
     text: str
 
@@ -23,7 +23,7 @@ class CorpusRow(Row):
 class QueryRow(Row):
     """One query."""
 
-    id: str = Field(alias="_id")
+    id: RowId = Field(alias="_id")
     text: str
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from gymsuite.formats.rows import Row
+from gymsuite.formats.rows import Row, RowId
 
 
 class Turn(Row):
@@ -28,7 +28,7 @@ class FunctionDocument(Row):
 class BfclQuestion(Row):
     """One row of a question file."""
 
-    id: str
+    id: RowId
     question: tuple[tuple[Turn, ...], ...]
     function: tuple[FunctionDocument, ...] = ()
 
@@ -36,14 +36,14 @@ class BfclQuestion(Row):
 class BfclAnswer(Row):
     """One row of an answer file: calls with the allowed values of each argument."""
 
-    id: str
+    id: RowId
     ground_truth: tuple[Mapping[str, Mapping[str, tuple[Any, ...]]], ...]
 
 
 class MultiTurnQuestion(Row):
     """One row of a multi-turn question file."""
 
-    id: str
+    id: RowId
     question: tuple[tuple[Turn, ...], ...] = Field(min_length=1)
     initial_config: Mapping[str, Any]
     involved_classes: tuple[str, ...]
@@ -54,7 +54,7 @@ class MultiTurnQuestion(Row):
 class MultiTurnAnswer(Row):
     """For each turn the expected calls."""
 
-    id: str
+    id: RowId
     ground_truth: tuple[tuple[str, ...], ...]
 
 

@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 
 from gymsuite.errors import DefinitionError
-from gymsuite.formats.rows import Row, read_csv, read_jsonl
+from gymsuite.formats.rows import Row, RowId, read_csv, read_jsonl
 from gymsuite.search.qa_set import QaSet, question
 
 
@@ -33,7 +33,7 @@ class PlusDocument(Row):
 class BrowseCompPlusRow(Row):
     """One row; every text but `query_id` is encrypted with the data set's canary."""
 
-    query_id: str
+    query_id: RowId
     query: str
     answer: str
     gold_docs: tuple[PlusDocument, ...] = ()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gymsuite.formats.rows import Row, read_json
+from gymsuite.formats.rows import Row, RowId, read_json
 from gymsuite.search.documents import Document
 from gymsuite.search.qa_set import QaSet, distinct, question
 from gymsuite.types import Task
@@ -17,7 +17,7 @@ LEVELS: Mapping[str, int] = {"easy": 1, "medium": 2, "hard": 3}
 class HotpotRow(Row):
     """One question. Paragraphs are a title and sentences; facts a title and a sentence's number."""
 
-    id: str = Field(alias="_id")
+    id: RowId = Field(alias="_id")
     question: str
     answer: str
     type: str = ""

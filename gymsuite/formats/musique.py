@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from gymsuite.formats.rows import Row, read_jsonl
+from gymsuite.formats.rows import Row, RowId, read_jsonl
 from gymsuite.search.documents import Document
 from gymsuite.search.qa_set import QaSet, distinct, question
 from gymsuite.types import Task
@@ -29,7 +29,7 @@ class Hop(Row):
 class MusiqueRow(Row):
     """One question; in the full edition its other half has the same id."""
 
-    id: str
+    id: RowId
     question: str
     answer: str
     answer_aliases: tuple[str, ...] = ()

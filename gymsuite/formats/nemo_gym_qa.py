@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gymsuite.environment import Environment
 from gymsuite.formats.nemo_gym_rows import Request, told
-from gymsuite.formats.rows import Row, read_jsonl
+from gymsuite.formats.rows import Row, RowId, read_jsonl
 from gymsuite.sandbox.protocol import OpenSandbox
 from gymsuite.search.qa_set import QaSet, question, verify_question
 from gymsuite.tools import submit
@@ -21,7 +21,7 @@ class NemoQaRow(Row):
 
     responses_create_params: Request
     expected_answer: str | Annotated[tuple[str, ...], Field(min_length=1)]
-    id: str | int
+    id: RowId | int
     question: str = ""
     type: str = ""
     level: str = ""

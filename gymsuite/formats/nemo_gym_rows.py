@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from gymsuite.formats.rows import Row
+from gymsuite.formats.rows import Row, RowId
 
 
 class Part(Row):
@@ -72,7 +72,7 @@ class ToolUseRow(Row):
     """One row: it has a `ground_truth` or an `expected_action`."""
 
     responses_create_params: Request
-    id: str | int | None = None
+    id: RowId | int | None = None
     ground_truth: tuple[Call, ...] | None = None
     expected_action: (
         Annotated[MessageAction | Call | CallBatch, Field(discriminator="type")] | None

@@ -5,9 +5,9 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gymsuite.errors import DefinitionError
 
@@ -17,6 +17,9 @@ class Row(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+
+RowId = Annotated[str, Field(min_length=1)]
+"""The id of a row: never empty."""
 
 R = TypeVar("R", bound=Row)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsuite.formats.rows import Row, checked, read_jsonl
+from gymsuite.formats.rows import Row, RowId, checked, read_jsonl
 from gymsuite.search.parquet import read_rows
 from gymsuite.search.qa_set import QaSet, question
 
@@ -43,7 +43,7 @@ class SearchR1Row(Row):
 class GoldenRow(Row):
     """One row of FlashRAG's JSONL files."""
 
-    id: str
+    id: RowId
     question: str
     golden_answers: tuple[str, ...]
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from gymsuite.formats.rows import Row
+from gymsuite.formats.rows import Row, RowId
 
 Basis = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
 
@@ -64,7 +64,7 @@ class InitialState(Row):
 class Tau2Task(Row):
     """One task."""
 
-    id: str
+    id: RowId
     ticket: str | None = None
     user_scenario: Mapping[str, Any] = {}
     initial_state: InitialState | None = None

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from gymsuite.formats.hotpotqa import paragraphs, support_of
-from gymsuite.formats.rows import Row, read_json, read_jsonl
+from gymsuite.formats.rows import Row, RowId, read_json, read_jsonl
 from gymsuite.search.qa_set import QaSet, distinct, question
 from gymsuite.types import Task
 
@@ -14,7 +14,7 @@ from gymsuite.types import Task
 class TwoWikiRow(Row):
     """One question; `evidences` are subject, relation and object of each step."""
 
-    id: str = Field(alias="_id")
+    id: RowId = Field(alias="_id")
     question: str
     answer: str
     answer_id: str | None = None
@@ -27,7 +27,7 @@ class TwoWikiRow(Row):
 class AliasRow(Row):
     """The other names of one entity."""
 
-    id: str = Field(alias="Q_id")
+    id: RowId = Field(alias="Q_id")
     aliases: tuple[str, ...] = ()
     demonyms: tuple[str, ...] = ()
 
