@@ -169,8 +169,20 @@ class Engine:
 
         return await self._call("list images", find)
 
+    async def labelled_images(self, label: str) -> list[tuple[str, str]]:
+        """All images that carry a label, by their ids, with what it says."""
+
+        def find() -> list[tuple[str, str]]:
+            found = self._client.images(filters={"label": label})
+            return [(str(one["Id"]), str(one["Labels"][label])) for one in found]
+
+        return await self._call("list images", find)
+
     async def remove_image(self, tag: str) -> bool:
-        """Remove an image, and say whether it is gone: it stays where a container runs it."""
+        """Remove an image, by a tag or its id, and say whether it is gone.
+
+        It stays where a container runs it.
+        """
 
         def remove() -> bool:
             try:

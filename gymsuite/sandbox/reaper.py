@@ -32,10 +32,14 @@ async def reap(engine: Engine, cache: Path) -> list[str]:
     """Remove containers whose owner or lifetime has ended, and return their names.
 
     Whatever their state: still being created, never started, running, paused, ended or half
-    removed.
+    removed. With them go the images that dead builders made of them.
     """
     await asyncio.gather(*(_settle(engine, cache, name) for name in abandoned(cache)))
-    return [name for name in await stale(engine) if await remove(engine, name)]
+    gone = [name for name in await stale(engine) if await remove(engine, name)]
+    for image, owner in await engine.labelled_images(OWNER_LABEL):
+        if is_gone(owner):
+            await engine.remove_image(image)
+    return gone
 
 
 async def stale(engine: Engine) -> list[str]:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from gymsuite.errors import UsageError
 
 CHUNK_BYTES = 1 << 20
+_BLOCK_BYTES = 4096
 HEADER_BYTES = 8 << 20
 """The most that one header of a tar may take. They are read into memory as a whole."""
 
@@ -44,10 +45,14 @@ class Allowance:
             )
 
     def take_entry(self) -> None:
-        """Use one entry. Raises `UsageError` where none is left."""
+        """Use one entry, with the block of a disk that it takes, of which no archive knows.
+
+        Raises `UsageError` where none is left.
+        """
         self._entries -= 1
         if self._entries < 0:
             raise UsageError("it holds more files than any image should")
+        self.take_bytes(_BLOCK_BYTES)
 
 
 class Reader:

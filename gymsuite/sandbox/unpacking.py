@@ -20,7 +20,6 @@ from gymsuite.sandbox.streams import CHUNK_BYTES, Allowance, Reader
 _WHITEOUT = ".wh."
 _OPAQUE = ".wh..wh..opq"
 _OPAQUE_ATTRIBUTE = "user.overlay.opaque"
-_BLOCK_BYTES = 4096
 _LONGEST_PATH = 2048
 _LONGEST_NAME = 255
 _LONGEST_TARGET = 4000
@@ -72,6 +71,7 @@ class _Unpacking:
         self._reader = reader
         self._tree = tree
         self._allowance = allowance
+        # Known to be there; what is not known is looked at.
         self._directories: set[_Parts] = {()}
         self._deleted: set[_Parts] = set()
         self._opaque: set[_Parts] = set()
@@ -101,7 +101,7 @@ class _Unpacking:
             path = self._path(parts)
             if not os.path.lexists(path):
                 os.mknod(path, stat.S_IFCHR, os.makedev(0, 0))
-            elif parts in self._directories:
+            elif self._is_directory(parts):
                 os.setxattr(path, _OPAQUE_ATTRIBUTE, b"y")
 
     def _delete(self, parts: _Parts) -> None:
@@ -119,7 +119,7 @@ class _Unpacking:
     def _directory(self, parts: _Parts, member: tarfile.TarInfo) -> None:
         self._parent(parts)
         path = self._path(parts)
-        if parts not in self._directories:
+        if not self._is_directory(parts):
             self._clear(parts)
             path.mkdir()
             self._directories.add(parts)
@@ -144,8 +144,6 @@ class _Unpacking:
             self._regular(path, member)
 
     def _regular(self, path: Path, member: tarfile.TarInfo) -> None:
-        # Small files take whole blocks, of which the tar knows nothing.
-        self._allowance.take_bytes(_BLOCK_BYTES)
         self._reader.seek(member.offset_data)
         left = member.size
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -162,7 +160,7 @@ class _Unpacking:
     def _linked(self, name: str) -> Path:
         parts = _parts(name)
         path = self._path(parts)
-        if not parts or parts[:-1] not in self._directories or parts in self._directories:
+        if not parts or not self._is_directory(parts[:-1]) or self._is_directory(parts):
             raise UsageError(f"it is a hard link to {name!r}, which is no file of this layer")
         if not os.path.lexists(path):
             raise UsageError(f"it is a hard link to {name!r}, which this layer does not have")
@@ -172,23 +170,35 @@ class _Unpacking:
         """Make the directories above; refuse what lies below a link or a file."""
         for end in range(1, len(parts)):
             above = parts[:end]
-            if above in self._directories:
+            if self._is_directory(above):
                 continue
             path = self._path(above)
             if os.path.lexists(path):
                 raise UsageError(f"{'/'.join(above)} is no directory of this layer")
+            # Those that no member stands for count as well: one long name makes many.
+            self._allowance.take_entry()
             path.mkdir(mode=0o755)
             self._directories.add(above)
 
     def _clear(self, parts: _Parts) -> None:
         """Remove what an earlier member put there: the last one counts."""
         path = self._path(parts)
-        if parts in self._directories:
-            gone = {one for one in self._directories if one[: len(parts)] == parts}
-            self._directories -= gone
+        if self._is_directory(parts):
+            self._directories = {()}
             remove_tree(path)
         else:
             path.unlink(missing_ok=True)
+
+    def _is_directory(self, parts: _Parts) -> bool:
+        """Whether there is a directory, and nothing but directories above it."""
+        for end in range(1, len(parts) + 1):
+            if parts[:end] in self._directories:
+                continue
+            path = self._path(parts[:end])
+            if not os.path.lexists(path) or not stat.S_ISDIR(path.lstat().st_mode):
+                return False
+            self._directories.add(parts[:end])
+        return True
 
     def _path(self, parts: _Parts) -> Path:
         return self._tree.joinpath(*parts)

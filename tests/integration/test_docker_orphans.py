@@ -19,7 +19,7 @@ from gymsuite.sandbox.dockerhost import tag_of
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.owner import this_process
-from gymsuite.sandbox.reaper import reap
+from gymsuite.sandbox.reaper import OWNER_LABEL, reap
 from gymsuite.suite import default_cache
 
 pytestmark = pytest.mark.docker
@@ -81,6 +81,28 @@ def test_a_container_that_its_killed_owner_had_asked_for_is_gone_after_one_reap(
     assert abandoned(tmp_path) == []
     time.sleep(1)
     assert not is_there(client, name)
+
+
+def test_the_image_that_a_killed_builder_made_of_its_step_goes_with_the_container(
+    client: DockerClient, image: Image, tmp_path: Path
+) -> None:
+    dead = this_process().rpartition("/")[0] + "/0"
+    made = {}
+    for owner in (dead, this_process()):
+        created = client.api.create_container(tag_of(image), ["true"], labels={OWNER_LABEL: owner})
+        made[owner] = (created["Id"], client.api.commit(created["Id"])["Id"])
+    try:
+        asyncio.run(reap_once(tmp_path))
+        left = {one["Id"] for one in client.api.images(all=True)}
+        assert {owner: number in left for owner, (_, number) in made.items()} == {
+            dead: False,
+            this_process(): True,
+        }
+        assert not client.api.containers(all=True, filters={"id": made[dead][0]})
+    finally:
+        container, number = made[this_process()]
+        client.api.remove_container(container)
+        client.api.remove_image(number)
 
 
 def test_a_container_that_was_never_asked_for_keeps_nobody_waiting(

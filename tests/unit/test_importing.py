@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import io
 import json
 import os
 import random
@@ -22,6 +23,8 @@ from gymsuite.sandbox.importing import Import, forget, import_image
 from gymsuite.sandbox.layers import lookup, walk
 from gymsuite.sandbox.records import imported
 from gymsuite.sandbox.store import Store
+from gymsuite.sandbox.streams import Allowance
+from gymsuite.sandbox.unpacking import unpack
 from tests.image_archives import (
     Member,
     config,
@@ -247,6 +250,10 @@ def one_layer(tmp_path: Path, *members: Member) -> Path:
         ([link("a", "/etc"), link("b", "a/passwd", tarfile.LNKTYPE)], "no file of this layer"),
         ([link("a", "nothing", tarfile.LNKTYPE)], "which this layer does not have"),
         ([folder("a"), link("b", "a", tarfile.LNKTYPE)], "no file of this layer"),
+        (
+            [file("a/b/x"), file("a"), folder("a"), link("b", "a/b/x", tarfile.LNKTYPE)],
+            "no file of this layer",
+        ),
         ([file("a", b"x"), link("a/b", "a", tarfile.LNKTYPE)], "a is no directory"),
         ([file(".wh.")], "it deletes no name"),
         ([file("a/.wh...")], "it deletes no name"),
@@ -308,9 +315,28 @@ def test_a_packed_archive_that_is_a_bomb_itself_is_refused(tmp_path: Path) -> No
     assert "unpacks to more than" in refused(tmp_path, source, max_bytes=1 << 20)
 
 
-def test_many_small_files_count_as_the_blocks_they_take(tmp_path: Path) -> None:
-    source = one_layer(tmp_path, *[file(f"f{number}") for number in range(400)])
+@pytest.mark.parametrize(
+    "members",
+    [
+        [file(f"f{number}") for number in range(300)],
+        [folder(f"d{number}") for number in range(300)],
+        [link(f"l{number}", "x") for number in range(300)],
+        [file(f".wh.w{number}") for number in range(300)],
+        [file(f"{number}/{'d/' * 100}f") for number in range(3)],
+    ],
+)
+def test_many_small_members_count_as_the_blocks_they_take(
+    tmp_path: Path, members: list[Member]
+) -> None:
+    source = one_layer(tmp_path, *members)
     assert "unpacks to more than" in refused(tmp_path, source, max_bytes=1 << 20)
+
+
+def test_more_members_than_an_image_should_have_are_refused(tmp_path: Path) -> None:
+    members = [special(f"n{number}") for number in range(11)]
+    stream = io.BytesIO(layer(*members))
+    with pytest.raises(UsageError, match="more files than any image should"):
+        unpack(stream, tmp_path, Allowance(1 << 30, 10), lambda: False)
 
 
 def test_a_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
