@@ -33,7 +33,7 @@ from tests.providers import require
 
 PYBUGS = Registry.default().load("coding/pybugs-v1")
 export = importlib.import_module(f"{PYBUGS.verifier.__module__}.swe_bench").export
-TASKS = ("toolz-1", "tabulate-1")
+TASKS = ("toolz-1", "toolz-4")
 
 # The first of them builds images and learns the names of tests.
 pytestmark = [pytest.mark.local, pytest.mark.timeout(1800)]
@@ -53,7 +53,7 @@ class Exported:
             opening = open_provider(provider, image_roots=roots, cache=default_cache())
             async with opening as opened:
                 judge = Judge.of(opened.open, Supply(recipes), self.folder / "judge", seconds=300)
-                return await body(judge)
+                return await body(replace(judge, processors=Processors(count=0)))
 
         return asyncio.run(main())
 
@@ -102,8 +102,12 @@ def test_the_second_look_is_taken_beside_the_first_where_a_processor_is_idle(
                 yield sandbox
                 opened.append(opened[-1] - 1)
 
-        watched = replace(judge, open_sandbox=counted, processors=Processors(2))
-        return await watched.run(exported.rows[0], exported.rows[0].patch)
+        row = exported.rows[0]
+        async with judge.open_row(row) as sandbox:
+            digest = str(sandbox.description["digest"])
+        await judge.seals.of(row, digest, judge.open_row)
+        watched = replace(judge, open_sandbox=counted, processors=Processors(count=2))
+        return await watched.run(row, row.patch)
 
     found = exported.with_judge(body)
 
@@ -138,32 +142,31 @@ GIT_DIR = (
 )
 
 
-@pytest.mark.parametrize(
-    ("change", "ending", "how"),
-    [
-        (lambda gold: gold.rstrip("\n"), Ending.RESOLVED, "patch --fuzz=5"),
-        (lambda gold: gold.replace("\n", "\r\n"), Ending.RESOLVED, "patch --fuzz=5"),
-        (lambda gold: gold.encode() + EVERYTHING, Ending.RESOLVED, "git apply"),
-        (lambda _: MODE, Ending.UNRESOLVED, "git apply"),
-        (lambda _: " \n", Ending.NOT_APPLIED, ""),
-        (lambda _: "no patch at all", Ending.NOT_APPLIED, ""),
-        (lambda _: "", Ending.EMPTY, ""),
-    ],
-    ids=[
-        "no newline", "crlf", "binary, rename, mode and latin-1", "mode only", "blank", "junk",
-        "empty",
-    ],
-)  # fmt: skip
-def test_every_kind_of_patch_has_its_outcome(
-    exported: Exported, change: Callable[[str], str | bytes], ending: Ending, how: str
-) -> None:
-    found = exported.judge(change(exported.rows[0].patch))
-    assert (found.ending, found.how) == (ending, how), found.patch_log
+OUTCOMES: dict[str, tuple[Callable[[str], str | bytes], Ending, str]] = {
+    "no newline": (lambda gold: gold.rstrip("\n"), Ending.RESOLVED, "patch --fuzz=5"),
+    "crlf": (lambda gold: gold.replace("\n", "\r\n"), Ending.RESOLVED, "patch --fuzz=5"),
+    "everything": (lambda gold: gold.encode() + EVERYTHING, Ending.RESOLVED, "git apply"),
+    "mode only": (lambda _: MODE, Ending.UNRESOLVED, "git apply"),
+    "blank": (lambda _: " \n", Ending.NOT_APPLIED, ""),
+    "junk": (lambda _: "no patch at all", Ending.NOT_APPLIED, ""),
+    "into .git": (lambda _: GIT_DIR, Ending.NOT_APPLIED, ""),
+    "empty": (lambda _: "", Ending.EMPTY, ""),
+}
 
 
-def test_no_patch_writes_into_the_repositorys_own_folder(exported: Exported) -> None:
-    found = exported.judge(GIT_DIR)
-    assert found.ending is Ending.NOT_APPLIED
+def test_every_kind_of_patch_has_its_outcome(exported: Exported) -> None:
+    row = exported.rows[0]
+
+    async def body(judge: Judge) -> dict[str, Judgement]:
+        return {
+            kind: await judge.judge(row, change(row.patch))
+            for kind, (change, _, _) in OUTCOMES.items()
+        }
+
+    found = exported.with_judge(body)
+    assert {kind: (one.ending, one.how) for kind, one in found.items()} == {
+        kind: (ending, how) for kind, (_, ending, how) in OUTCOMES.items()
+    }
 
 
 def test_tests_that_a_patch_brings_are_undone_and_nothing_is_installed_for_them(
@@ -231,24 +234,27 @@ def test_a_patch_that_hangs_is_killed_and_told_from_a_broken_world(exported: Exp
 
 
 LEAKS = {
-    "a tag of the future": "git commit -q --allow-empty -m future && git tag fixed && "
-    "git reset -q --hard HEAD~1",
-    "a reflog": "git -c core.logAllRefUpdates=true commit -q --allow-empty -m future && "
-    "git -c core.logAllRefUpdates=true reset -q --hard HEAD~1",
-    "a dangling object": "echo future | git hash-object -w --stdin",
-    "a remote": "git remote add origin /somewhere",
-    "another object store": "echo /tmp > .git/objects/info/alternates",
-    "another repository": "git init -q /opt/other",
-    "a bundle": "git bundle create -q /root/future.bundle HEAD",
-    "a dirty tree": "echo '# changed' >> toolz/__init__.py",
-    "a build folder": "mkdir -p build/lib && cp /tmp/fixed.py build/lib/itertoolz.py",
-    "a rejected patch": "cp /tmp/gold.patch toolz/itertoolz.py.rej",
-    "a wheel in a cache": "mkdir -p /root/.cache/pip && cd /tmp && mkdir -p w/toolz && "
-    "cp fixed.py w/toolz/itertoolz.py && cd w && python3 -m zipfile -c "
-    "/root/.cache/pip/0.body toolz/itertoolz.py",
-}
+    "git commit -q --allow-empty -m future && git tag fixed && git reset -q --hard HEAD~1":
+        "a ref or a reflog leads to commit",
+    "echo future | git hash-object -w --stdin": "is in the object store, and no part",
+    "git remote add origin /somewhere": "there is a remote, origin",
+    "echo /tmp > .git/objects/info/alternates": "there is .git/objects/info/alternates",
+    "git init -q /opt/other": "another repository in /opt/other",
+    "git bundle create -q /root/future.bundle HEAD": "git objects in /root/future.bundle",
+    "echo '# changed' >> toolz/__init__.py": "not as committed: toolz/__init__.py",
+    "mkdir -p build/lib && cp /tmp/fixed.py build/lib/itertoolz.py":
+        "/testbed/build/lib/itertoolz.py holds what the solution makes",
+    "cp /tmp/gold.patch toolz/itertoolz.py.rej": "/testbed/toolz/itertoolz.py.rej holds",
+    "mkdir -p /root/.cache/pip && cd /tmp && mkdir -p w/toolz && cp fixed.py w/toolz/itertoolz.py "
+    "&& cd w && python3 -m zipfile -c /root/.cache/pip/0.body toolz/itertoolz.py":
+        "/root/.cache/pip/0.body!itertoolz.py holds",
+}  # fmt: skip
+"""What is done to an image, and what is to be said of it."""
 
-
+REFLOG = (
+    "git -c core.logAllRefUpdates=true commit -q --allow-empty -m future && "
+    "git -c core.logAllRefUpdates=true reset -q --hard HEAD~1"
+)
 SETTINGS = (
     "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b && "
     "git apply /tmp/gold.patch && cp toolz/itertoolz.py /tmp/fixed.py && git checkout -q -- . && "
@@ -256,21 +262,24 @@ SETTINGS = (
 
 
 def test_an_image_that_shows_the_future_is_found_out(exported: Exported) -> None:
-    row = next(row for row in exported.rows if "toolz" in row.instance_id)
+    row = exported.rows[0]
 
-    async def look(judge: Judge, leak: str) -> list[str]:
+    async def look(judge: Judge, *leaks: str) -> list[str]:
         async with judge.open_row(row) as sandbox:
             await sandbox.write("/tmp/gold.patch", row.patch.encode())  # noqa: S108 - inside
-            command = f"{SETTINGS} ({leak}) && rm -rf /tmp/gold.patch /tmp/fixed.py /tmp/w"
+            done_to_it = " && ".join(f"({leak})" for leak in leaks)
+            command = f"{SETTINGS} {done_to_it} && rm -rf /tmp/gold.patch /tmp/fixed.py /tmp/w"
             done = await sandbox.exec(["bash", "-c", command], timeout=60)
             assert done.exit_code == 0, done.output
             return await scan(row, sandbox)
 
-    async def body(judge: Judge) -> dict[str, list[str]]:
-        return {name: await look(judge, leak) for name, leak in {"none": "true", **LEAKS}.items()}
+    async def body(judge: Judge) -> tuple[list[str], list[str], list[str]]:
+        return await look(judge, "true"), await look(judge, REFLOG), await look(judge, *LEAKS)
 
-    found = exported.with_judge(body)
-    assert [name for name, problems in found.items() if not problems] == ["none"]
+    clean, reflog, leaky = exported.with_judge(body)
+    assert clean == []
+    assert any(problem.startswith("a ref or a reflog leads to commit") for problem in reflog)
+    assert [said for said in LEAKS.values() if not any(said in each for each in leaky)] == []
 
 
 def test_a_scan_that_cannot_end_is_a_refusal(exported: Exported) -> None:
@@ -317,14 +326,14 @@ def test_rows_are_vetted_and_what_is_flaky_can_be_waived(exported: Exported) -> 
     one = ("-i", exported.rows[0].instance_id)
     common = ("eval", "--dataset", "rows.jsonl", "--run-id", "w", "-p", "gold.json", *one)
     unvetted = swebench(exported.folder, *common, "--waive-flaky", "--cache", "new")
-    vetted = swebench(exported.folder, "vet", "rows.jsonl", *one, "--runs", "2", "--json")
+    vetted = swebench(exported.folder, "vet", "rows.jsonl", *one, "--runs", "1", "--json")
     waived = swebench(exported.folder, *common, "--waive-flaky")
 
     assert unvetted.returncode == 2
     assert "run `gymsuite swebench vet`" in unvetted.stderr
     assert vetted.returncode == 0, vetted.stderr
     (found,) = json.loads(vetted.stdout)
-    assert (found["gold"], found["empty"]) == (["resolved"] * 2, ["unresolved"] * 2)
+    assert (found["gold"], found["empty"]) == (["resolved"], ["unresolved"])
     assert found["evidence"] == "sealed"
     assert waived.returncode == 0, waived.stderr
 
