@@ -15,6 +15,8 @@ from gymsuite.errors import UsageError
 
 CHUNK_BYTES = 1 << 20
 _BLOCK_BYTES = 4096
+# What xz -9 takes is a quarter of it; what the format allows is 4 GiB.
+_XZ_MEMORY_BYTES = 256 << 20
 HEADER_BYTES = 8 << 20
 """The most that one header of a tar may take. They are read into memory as a whole."""
 
@@ -124,7 +126,7 @@ def decompressed(stream: BinaryIO) -> BinaryIO:
         case "bzip2":
             return bz2.BZ2File(buffered)  # type: ignore[return-value]  # it reads alike
         case "xz":
-            return lzma.LZMAFile(buffered)  # type: ignore[return-value]  # it reads alike
+            return io.BufferedReader(_Xz(buffered))
         case "zstd":
             return _zstd()(buffered)
     return buffered
@@ -164,6 +166,39 @@ class _Raw(io.RawIOBase):
         data = read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
+
+
+class _Xz(io.RawIOBase):
+    """What one or more xz streams hold, decompressed in bounded memory."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._packed = packed
+        self._decoder = lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]  # narrower
+        data = b""
+        while not data:
+            more = b""
+            if self._decoder.eof:
+                more = self._next_stream()
+                if not more:
+                    return 0
+                self._decoder = lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
+            elif self._decoder.needs_input and not (more := self._packed.read(CHUNK_BYTES)):
+                raise EOFError("it ends in the middle")
+            data = self._decoder.decompress(more, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next_stream(self) -> bytes:
+        """The first bytes of what follows; there may be zeros before it."""
+        data = self._decoder.unused_data or self._packed.read(CHUNK_BYTES)
+        while data and not (rest := data.lstrip(b"\0")):
+            data = self._packed.read(CHUNK_BYTES)
+        return data and rest
 
 
 def _zstd() -> Callable[[BinaryIO], BinaryIO]:
