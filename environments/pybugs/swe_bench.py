@@ -86,7 +86,7 @@ async def export(
         row = row_of(task)
         if row.library not in sources:
             sources[row.library] = await _source(row, open_sandbox)
-            (repos / f"pybugs__{row.library}.txt").write_text(_wheels(), "utf-8")
+            (repos / f"pybugs__{row.library}.txt").write_text(wheels(), "utf-8")
         drafted = await _draft(task, row, sources[row.library], repos)
         rows.append(await _with_tests(drafted, judge))
     path = folder / "rows.jsonl"
@@ -114,7 +114,7 @@ async def _source(row: Row, open_sandbox: OpenSandbox) -> Files:
     return files
 
 
-def _wheels() -> str:
+def wheels() -> str:
     """The packages that the pybugs image runs tests with, and what builds the libraries."""
     pinned: dict[str, None] = {}
     for name in ("build.txt", "tools.txt"):

@@ -111,11 +111,12 @@ def _words(tree: ast.AST) -> list[str]:
 
 def _is_raises(node: ast.expr) -> bool:
     """Whether it is such a call, and means the same anywhere in its file."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    if not isinstance(node, ast.Call):
         return False
-    kinds = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
-    return node.func.attr == "raises" and all(
-        kind == "pytest" or kind[0].isupper() for kind in kinds
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    names = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return name == "raises" and all(
+        each in {"pytest", "raises"} or each[0].isupper() for each in names
     )
 
 

@@ -51,6 +51,12 @@ def test_a_file_without_words_that_hold_anywhere_has_no_candidate(words: str) ->
     assert plant(data, ["test_b"], 9).data == data
 
 
+@pytest.mark.parametrize("words", ["pytest.raises(KeyError)", "raises((E, F), match='x')"])
+def test_pytests_words_are_known_under_either_name(words: str) -> None:
+    data = f"def test_a():\n    with {words}:\n        f()\n\ndef test_b():\n    g()\n".encode()
+    assert plant(data, ["test_b"], 9).data.count(words.encode()) == 2
+
+
 def test_a_twin_is_the_same_body_below_the_same_words_under_a_new_name() -> None:
     twins = plant(TESTS, candidates(TESTS), 9)
     tree = ast.parse(twins.data)
