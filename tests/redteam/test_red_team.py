@@ -23,6 +23,7 @@ OF_EVERY_KIND = (
     "reports are made to say passed",
     "answers are read from the tests",
     "the process leaves at import",
+    "every process is killed",
     "a conftest passes everything",
     "the runner's packages are replaced",
     "the package is a link",
