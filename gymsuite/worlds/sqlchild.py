@@ -47,7 +47,8 @@ _LIMITS = {
 
 def main() -> None:
     """Answer queries, with nothing at hand that could do harm."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if sys.platform == "linux":  # elsewhere the kernel refuses this limit, or does not keep it
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     if os.geteuid() == 0:
