@@ -19,6 +19,7 @@ from docker.errors import NotFound
 
 from gymsuite.errors import DefinitionError, SandboxError
 from gymsuite.sandbox.creations import creating
+from gymsuite.sandbox.decompressing import Budget
 from gymsuite.sandbox.disk import free_bytes
 from gymsuite.sandbox.dockerhost import DockerHost, tag_of
 from gymsuite.sandbox.image import Image
@@ -31,7 +32,6 @@ from gymsuite.sandbox.reaper import labels
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.resolver import network_binds
 from gymsuite.sandbox.store import Report, Store
-from gymsuite.sandbox.streams import Allowance
 from gymsuite.sandbox.trees import remove_mount_points
 from gymsuite.sandbox.unpacking import unpack
 
@@ -156,19 +156,19 @@ def _network(client: APIClient) -> str:
 def _save(client: APIClient, container: str, tree: Path) -> None:
     """Unpack the top layer of what a container has become."""
     number = str(client.commit(container)["Id"])
-    allowance = Allowance(free_bytes(tree), _MOST_ENTRIES)
+    budget = Budget(free_bytes(tree), _MOST_ENTRIES)
     try:
         with tempfile.NamedTemporaryFile(dir=tree.parent) as saved:
             for data in client.get_image(number):
                 saved.write(data)
             saved.flush()
-            with open_archive(Path(saved.name), tree.parent, allowance) as archive:
+            with open_archive(Path(saved.name), tree.parent, budget) as archive:
                 top = read_manifest(archive, "").layers[-1]
                 file = archive.open(top.name)
                 if file is None:
                     raise SandboxError(f"Docker saved no {top.name}")
                 with file:
-                    unpack(file, tree, allowance, lambda: False)
+                    unpack(file, tree, budget, lambda: False)
     finally:
         with contextlib.suppress(NotFound):
             client.remove_image(number, noprune=True)

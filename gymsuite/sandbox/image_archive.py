@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from gymsuite.errors import UsageError
-from gymsuite.sandbox.streams import (
+from gymsuite.sandbox.decompressing import (
     CHUNK_BYTES,
     HEADER_BYTES,
-    Allowance,
+    Budget,
     decompressed,
     is_compressed,
 )
@@ -34,7 +34,7 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path, scratch: Path, allowance: Allowance) -> Iterator[Archive]:
+def open_archive(path: Path, scratch: Path, budget: Budget) -> Iterator[Archive]:
     """Open a folder or a tar. A compressed tar is decompressed into `scratch` first.
 
     Raises `UsageError` for what is neither.
@@ -57,7 +57,7 @@ def open_archive(path: Path, scratch: Path, allowance: Allowance) -> Iterator[Ar
         with tempfile.TemporaryFile(dir=scratch) as plain:
             stream = decompressed(file)
             while data := stream.read(CHUNK_BYTES):
-                allowance.take_bytes(len(data))
+                budget.take_bytes(len(data))
                 plain.write(data)
             plain.seek(0)
             yield _tar(plain)

@@ -19,6 +19,7 @@ from gymsuite.errors import UsageError
 from gymsuite.sandbox import instructions
 from gymsuite.sandbox.accounts import account
 from gymsuite.sandbox.base import ENV, digest_of
+from gymsuite.sandbox.decompressing import Budget, Reader, damages, decompressed, raw
 from gymsuite.sandbox.disk import free_bytes, require_space
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.image_archive import Archive, open_archive
@@ -27,7 +28,6 @@ from gymsuite.sandbox.manifests import Blob, Manifest, read_manifest
 from gymsuite.sandbox.merging import MOST_LAYERS, flatten
 from gymsuite.sandbox.records import record_of, record_path, records
 from gymsuite.sandbox.store import Report, Store
-from gymsuite.sandbox.streams import Allowance, Reader, damages, decompressed, raw
 from gymsuite.sandbox.threads import in_thread
 from gymsuite.sandbox.unpacking import unpack
 
@@ -66,10 +66,10 @@ async def import_image(store: Store, wanted: Import, report: Report) -> Image:
     most = free if wanted.max_bytes is None else min(wanted.max_bytes, free)
     with ExitStack() as stack:
         with _blamed(f"{wanted.source}"):
-            opening = open_archive(wanted.source, store.cache, Allowance(most, _MOST_ENTRIES))
+            opening = open_archive(wanted.source, store.cache, Budget(most, _MOST_ENTRIES))
             archive = await _in_thread(lambda _: stack.enter_context(opening))
             manifest = read_manifest(archive, wanted.tag)
-        layers = _Layers(store, wanted, report, Allowance(most, _MOST_ENTRIES), stack)
+        layers = _Layers(store, wanted, report, Budget(most, _MOST_ENTRIES), stack)
         digests = await layers.add(archive, manifest)
         image = _image(wanted, manifest, [store.tree(digest) for digest in digests])
         for path, old in list(records(store.cache)):
@@ -95,7 +95,7 @@ class _Layers:
     store: Store
     wanted: Import
     report: Report
-    allowance: Allowance
+    budget: Budget
     held: ExitStack
 
     async def add(self, archive: Archive, manifest: Manifest) -> Sequence[str]:
@@ -133,7 +133,7 @@ class _Layers:
                     raise UsageError(f"{blob.name} is missing in it")
                 with file:
                     packed = Reader(file)
-                    done = unpack(decompressed(raw(packed)), tree, self.allowance, stopped)
+                    done = unpack(decompressed(raw(packed)), tree, self.budget, stopped)
                     packed.drain()
                 _compare(blob.diff_id, done.digest)
                 _compare(blob.digest, packed.digest)

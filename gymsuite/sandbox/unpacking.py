@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from gymsuite.errors import UsageError
+from gymsuite.sandbox.decompressing import CHUNK_BYTES, Budget, Reader
 from gymsuite.sandbox.scratch import remove_tree
-from gymsuite.sandbox.streams import CHUNK_BYTES, Allowance, Reader
 
 _WHITEOUT = ".wh."
 _OPAQUE = ".wh..wh..opq"
@@ -36,15 +36,13 @@ class Unpacked(NamedTuple):
     left_out: int
 
 
-def unpack(
-    stream: BinaryIO, tree: Path, allowance: Allowance, stopped: Callable[[], bool]
-) -> Unpacked:
+def unpack(stream: BinaryIO, tree: Path, budget: Budget, stopped: Callable[[], bool]) -> Unpacked:
     """Unpack into an empty tree. Raises `UsageError` for a tar that cannot be trusted.
 
     `stopped` is asked before each member.
     """
-    reader = Reader(stream, allowance)
-    unpacking = _Unpacking(reader, tree, allowance)
+    reader = Reader(stream, budget)
+    unpacking = _Unpacking(reader, tree, budget)
     with tarfile.open(fileobj=reader, mode="r:", encoding="utf-8") as tar:  # type: ignore[call-overload]  # reads alike
         while True:
             if stopped():
@@ -54,7 +52,7 @@ def unpack(
             if member is None:
                 break
             tar.members.clear()
-            allowance.take_entry()
+            budget.take_entry()
             try:
                 unpacking.add(member)
             except (UsageError, ValueError) as error:
@@ -66,11 +64,11 @@ def unpack(
 
 
 class _Unpacking:
-    def __init__(self, reader: Reader, tree: Path, allowance: Allowance) -> None:
+    def __init__(self, reader: Reader, tree: Path, budget: Budget) -> None:
         self.left_out = 0
         self._reader = reader
         self._tree = tree
-        self._allowance = allowance
+        self._budget = budget
         # Known to be there; what is not known is looked at.
         self._directories: set[_Parts] = {()}
         self._deleted: set[_Parts] = set()
@@ -176,7 +174,7 @@ class _Unpacking:
             if os.path.lexists(path):
                 raise UsageError(f"{'/'.join(above)} is no directory of this layer")
             # Those that no member stands for count as well: one long name makes many.
-            self._allowance.take_entry()
+            self._budget.take_entry()
             path.mkdir(mode=0o755)
             self._directories.add(above)
 

@@ -17,13 +17,13 @@ import pytest
 
 from gymsuite.errors import SandboxError, UsageError
 from gymsuite.sandbox.collecting import usage
+from gymsuite.sandbox.decompressing import Budget
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
 from gymsuite.sandbox.importing import Import, forget, import_image
 from gymsuite.sandbox.layers import lookup, walk
 from gymsuite.sandbox.records import imported
 from gymsuite.sandbox.store import Store
-from gymsuite.sandbox.streams import Allowance
 from gymsuite.sandbox.unpacking import unpack
 from tests.image_archives import (
     Member,
@@ -336,7 +336,7 @@ def test_more_members_than_an_image_should_have_are_refused(tmp_path: Path) -> N
     members = [special(f"n{number}") for number in range(11)]
     stream = io.BytesIO(layer(*members))
     with pytest.raises(UsageError, match="more files than any image should"):
-        unpack(stream, tmp_path, Allowance(1 << 30, 10), lambda: False)
+        unpack(stream, tmp_path, Budget(1 << 30, 10), lambda: False)
 
 
 def test_a_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
