@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gymsuite.cli.options import (
+    DatasetOption,
     EnvironmentArgument,
     JsonOption,
     RegistryOption,
@@ -51,11 +52,12 @@ def show(
     environment: EnvironmentArgument,
     *,
     settings: SetOption = None,
+    dataset: DatasetOption = None,
     as_json: JsonOption = False,
     registry: RegistryOption = None,
 ) -> None:
     """Show one environment: its tasks, tools, limits and an example prompt."""
-    loaded = with_options(open_registry(registry), settings).load(environment)
+    loaded = with_options(open_registry(registry), settings, dataset).load(environment)
     if as_json:
         typer.echo(json.dumps(_describe(loaded), indent=2))
     else:

@@ -14,6 +14,7 @@ from rich.text import Text
 from gymsuite.cli.loop import Interrupted, run
 from gymsuite.cli.options import (
     CacheOption,
+    DatasetOption,
     EnvironmentArgument,
     ProviderOption,
     RegistryOption,
@@ -47,12 +48,13 @@ def play(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the episode.")] = 0,
     settings: SetOption = None,
+    dataset: DatasetOption = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     registry: RegistryOption = None,
 ) -> None:
     """Play a task yourself, with the tools that an agent has."""
-    opened = with_options(open_registry(registry), settings)
+    opened = with_options(open_registry(registry), settings, dataset)
     loaded = opened.load(environment)
     chosen = loaded.tasks[0] if task is None else find_task(loaded, task)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))

@@ -12,6 +12,7 @@ from gymsuite.cli.loop import run
 from gymsuite.cli.options import (
     CacheOption,
     ConcurrencyOption,
+    DatasetOption,
     JsonOption,
     ProviderOption,
     RegistryOption,
@@ -38,6 +39,7 @@ def verify(
     *,
     concurrency: ConcurrencyOption = None,
     settings: SetOption = None,
+    dataset: DatasetOption = None,
     provider: ProviderOption = None,
     cache: CacheOption = None,
     as_json: JsonOption = False,
@@ -47,7 +49,7 @@ def verify(
 
     Rollouts of tasks that have changed are not compared; where all have, the exit code is 1, too.
     """
-    opened = with_options(open_registry(registry), settings)
+    opened = with_options(open_registry(registry), settings, dataset)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))
     request = VerifyRequest(directory, concurrency or default_concurrency())
     errors = Console(stderr=True, quiet=as_json)

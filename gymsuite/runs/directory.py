@@ -2,7 +2,7 @@
 
 run.json        the plan, the agent, the environments and the machine; never a secret
 rollouts.jsonl  one line per attempt (see `log`)
-timings.json   how long each `eval` of this run took, and its CPU time
+timings.json    how long each `eval` of this run took, and its CPU time
 report.json     the figures, written at the end
 """
 

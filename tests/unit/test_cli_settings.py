@@ -1,10 +1,12 @@
 """Options of environments, as the command line gives them."""
 
+import inspect
 from pathlib import Path
 
 import pytest
 
 from gymsuite import Registry, UsageError
+from gymsuite.cli.main import build
 from gymsuite.cli.options import with_options
 
 ENTRY = """\
@@ -41,3 +43,9 @@ def test_a_setting_that_means_nothing_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         with_options(registry, [setting])
+
+
+@pytest.mark.parametrize("name", ["show", "eval", "play", "check", "verify"])
+def test_a_data_set_is_named_the_same_in_every_command(name: str) -> None:
+    command = inspect.signature(build([name]).registered_commands[0].callback or build)
+    assert {"settings", "dataset"} <= command.parameters.keys()
