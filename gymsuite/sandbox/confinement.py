@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gymsuite.sandbox.accounts import ROOT, Account
 from gymsuite.sandbox.engine import Wish
-from gymsuite.sandbox.places import Place
+from gymsuite.sandbox.writable import Writable
 
 SERVER = "/dev/.exec"
 """Where the exec server lies inside: on a file system of its own, so the image stays as it was."""
@@ -76,7 +76,7 @@ def _bind(source: Path, target: str) -> dict[str, object]:
     return {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": True}
 
 
-def _options(place: Place, owner: Account) -> str:
+def _options(place: Writable, owner: Account) -> str:
     limits = f"size={place.size_bytes},nr_inodes={place.inodes},mode={place.mode:o}"
     limits = f"{limits},uid={owner.uid},gid={owner.gid}"
     # relatime, so that the first read of a file after it was put there shows.

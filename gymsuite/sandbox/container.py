@@ -15,12 +15,12 @@ from gymsuite.sandbox.fleet import Fleet
 from gymsuite.sandbox.freezing import Contents
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.looking import Look, changed, look
-from gymsuite.sandbox.places import disk_bytes
 from gymsuite.sandbox.prepared import Prepared, discard
 from gymsuite.sandbox.protocol import DEFAULT_FILE_BYTES, Changes, Sandbox
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.verbs import Verbs
 from gymsuite.sandbox.workdirs import workdir
+from gymsuite.sandbox.writable import disk_bytes
 from gymsuite.types import SandboxSpec
 
 

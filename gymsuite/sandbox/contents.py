@@ -13,13 +13,13 @@ from gymsuite.sandbox.archive import Kind, link, made
 from gymsuite.sandbox.gathering import BATCH_BYTES
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import Entry, walk
-from gymsuite.sandbox.places import Place
+from gymsuite.sandbox.writable import Writable
 
 Listing = Mapping[str, Entry]
 """What an image has in some places, by absolute path, parents first."""
 
 
-def listing(image: Image, places: Sequence[Place]) -> Listing:
+def listing(image: Image, places: Sequence[Writable]) -> Listing:
     """Look at what an image has in some places. Blocks."""
     found: dict[str, Entry] = {}
     for place in places:

@@ -16,11 +16,11 @@ from gymsuite.sandbox.docker import Engine
 from gymsuite.sandbox.engine import Capabilities
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.locks import exclusive
-from gymsuite.sandbox.places import Place
 from gymsuite.sandbox.reaper import IMAGE_PREFIX, reap
 from gymsuite.sandbox.scratch import Scratches
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.tarball import tar_stream
+from gymsuite.sandbox.writable import Writable
 
 _STARTS_PER_PROCESSOR = 2
 _LISTINGS = 16
@@ -97,7 +97,7 @@ class DockerHost:
                     await self.engine.import_image(tag, tar_stream(image.layers, account_of(image)))
         self.imported.add(tag)
 
-    async def listing(self, image: Image, places: Sequence[Place]) -> Listing:
+    async def listing(self, image: Image, places: Sequence[Writable]) -> Listing:
         """Look at what an image has in some places, or remember it."""
         key = image.digest, tuple(place.path for place in places)
         if key not in self.listings:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gymsuite.errors import SandboxError
 from gymsuite.sandbox.accounts import Account
-from gymsuite.sandbox.places import Place
+from gymsuite.sandbox.writable import Writable
 
 
 class Wish(NamedTuple):
@@ -27,7 +27,7 @@ class Wish(NamedTuple):
     memory_bytes: int
     cpus: float
     pids: int
-    places: tuple[Place, ...]
+    places: tuple[Writable, ...]
     sockets: tuple[tuple[Path, str], ...] = ()
 
 

@@ -20,10 +20,10 @@ from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.gathering import BATCH_BYTES
 from gymsuite.sandbox.image import Frozen, Image
 from gymsuite.sandbox.looking import MOST_NAMES, Look
-from gymsuite.sandbox.places import Place
 from gymsuite.sandbox.scratch import Scratches, remove_stale
 from gymsuite.sandbox.threads import in_thread
 from gymsuite.sandbox.wire import Request
+from gymsuite.sandbox.writable import Writable
 
 FROZEN = "frozen"
 """Where in the cache snapshots lie, a directory for each owner."""
@@ -67,7 +67,7 @@ class Freezer:
         weakref.finalize(frozen, _release, self._contents, frozen.key)
         return frozen
 
-    async def freeze(self, channel: Channel, places: Sequence[Place]) -> tuple[Path, Look]:
+    async def freeze(self, channel: Channel, places: Sequence[Writable]) -> tuple[Path, Look]:
         """Write what places hold to a file, and say how they look. No process may be alive.
 
         Raises `SandboxError`, also where something cannot be read.
@@ -95,7 +95,7 @@ def _remove(path: Path) -> None:
         path.parent.rmdir()
 
 
-async def _write(channel: Channel, places: Sequence[Place], path: Path) -> Look:
+async def _write(channel: Channel, places: Sequence[Writable], path: Path) -> Look:
     entries: dict[str, Entry] = {}
     try:
         with path.open("xb") as file:

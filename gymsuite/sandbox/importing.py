@@ -25,7 +25,7 @@ from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.image_archive import Archive, open_archive
 from gymsuite.sandbox.interpreter import python_of
 from gymsuite.sandbox.manifests import Blob, Manifest, read_manifest
-from gymsuite.sandbox.merging import MOST_LAYERS, flatten
+from gymsuite.sandbox.merging import MOST_LAYERS, join_layers
 from gymsuite.sandbox.records import record_of, record_path, records
 from gymsuite.sandbox.store import Report, Store
 from gymsuite.sandbox.threads import in_thread
@@ -113,7 +113,9 @@ class _Layers:
         low, high = digests[: 1 - _MOST_LAYERS], digests[1 - _MOST_LAYERS :]
         trees = [self.store.tree(digest) for digest in low]
         flat = digest_of("flat", *low)
-        await self._ensure(flat, f"{len(low)} layers in one", lambda tree, _: flatten(trees, tree))
+        await self._ensure(
+            flat, f"{len(low)} layers in one", lambda tree, _: join_layers(trees, tree)
+        )
         return [flat, *high]
 
     async def _ensure(self, digest: str, what: str, fill: _Fill) -> None:

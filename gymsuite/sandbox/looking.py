@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gymsuite.sandbox import transfer
 from gymsuite.sandbox.archive import Entry
 from gymsuite.sandbox.channel import Channel
-from gymsuite.sandbox.places import Place
+from gymsuite.sandbox.writable import Writable
 
 # Times are those of the last tick of a clock, a hundred a second at least.
 _TICK_SECONDS = 0.011
@@ -29,7 +29,7 @@ class Look(NamedTuple):
     complete: bool
 
 
-async def look(channel: Channel, places: Sequence[Place]) -> Look:
+async def look(channel: Channel, places: Sequence[Writable]) -> Look:
     """Look at all that lies in some places."""
     entries: dict[str, Entry] = {}
     skipped: set[str] = set()
@@ -42,7 +42,7 @@ async def look(channel: Channel, places: Sequence[Place]) -> Look:
     return Look(entries, frozenset(skipped), complete)
 
 
-async def first_look(channel: Channel, places: Sequence[Place]) -> Look:
+async def first_look(channel: Channel, places: Sequence[Writable]) -> Look:
     """Look before anybody uses a container, and make sure that what comes later looks later."""
     seen = await look(channel, places)
     await asyncio.sleep(_TICK_SECONDS)

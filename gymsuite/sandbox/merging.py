@@ -11,7 +11,7 @@ MOST_LAYERS = 24
 """The options of one overlay mount, with all the layers' paths, fit in a page of memory."""
 
 
-def flatten(layers: Sequence[Path], tree: Path) -> None:
+def join_layers(layers: Sequence[Path], tree: Path) -> None:
     """Fill an empty tree with what layers show together. Files are shared with them, not copied.
 
     All have to lie on one file system.

@@ -21,10 +21,10 @@ from gymsuite.sandbox.freezing import Contents
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.layers import resolve
 from gymsuite.sandbox.looking import Look, first_look
-from gymsuite.sandbox.places import Place, places
 from gymsuite.sandbox.reaper import labels, remove
 from gymsuite.sandbox.resident import finish
 from gymsuite.sandbox.workdirs import workdir
+from gymsuite.sandbox.writable import Writable, places
 from gymsuite.types import SandboxSpec
 
 # A container may wait for its user before the lifetime of a sandbox begins.
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
     id: str
     name: str
     channel: Channel
-    places: tuple[Place, ...]
+    places: tuple[Writable, ...]
     listing: Listing
     look: Look
 
@@ -49,7 +49,7 @@ class Start(NamedTuple):
     image: Image
     contents: Contents | None
 
-    def batches(self, listed: Listing, places: Sequence[Place]) -> Iterator[bytes]:
+    def batches(self, listed: Listing, places: Sequence[Writable]) -> Iterator[bytes]:
         """Yield the entries to make below "/". Blocks. Raises `SandboxError`."""
         if self.contents is None:
             yield from contents(listed)
@@ -157,7 +157,7 @@ async def _fill(
         raise SandboxError(f"cannot read image {image.name!r}: {error}") from error
 
 
-def _missing(workdir: str, where: Sequence[Place]) -> bytes:
+def _missing(workdir: str, where: Sequence[Writable]) -> bytes:
     """The entries that make a workdir and its parents, those that are in some place."""
     start = PurePosixPath(workdir)
     roots = {PurePosixPath(place.path) for place in where}

@@ -6,7 +6,7 @@ import pytest
 
 from gymsuite import SandboxSpec
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.places import Place, places
+from gymsuite.sandbox.writable import Writable, places
 
 MIB = 1 << 20
 
@@ -20,7 +20,7 @@ def image(tmp_path: Path, *, workdir: str = "/workspace") -> Image:
     return Image(name="a", digest="1" * 64, base="debian", layers=(tmp_path,), workdir=workdir)
 
 
-def by_path(image: Image, spec: SandboxSpec) -> dict[str, Place]:
+def by_path(image: Image, spec: SandboxSpec) -> dict[str, Writable]:
     return {place.path: place for place in places(image, spec)}
 
 

@@ -29,7 +29,7 @@ _MODES = {"/tmp": _EVERYBODYS, "/var/tmp": _EVERYBODYS, "/dev/shm": _EVERYBODYS}
 _FEWEST_INODES = 64
 
 
-class Place(NamedTuple):
+class Writable(NamedTuple):
     """A writable directory: its absolute path inside, free of links, and its limits."""
 
     path: str
@@ -43,7 +43,7 @@ def disk_bytes(spec: SandboxSpec) -> int:
     return min(spec.disk_bytes, spec.memory_bytes // 2)
 
 
-def places(image: Image, spec: SandboxSpec) -> tuple[Place, ...]:
+def places(image: Image, spec: SandboxSpec) -> tuple[Writable, ...]:
     """Say where a container of an image can be written to, parents first.
 
     Raises `SandboxError` for a workdir that the image cannot have.
@@ -56,7 +56,7 @@ def places(image: Image, spec: SandboxSpec) -> tuple[Place, ...]:
     sizes = {path: rest * share // sum(shares.values()) for path, share in shares.items()}
     sizes = {path: min(size, whole) for path, size in sizes.items()} | {main: whole}
     return tuple(
-        Place(
+        Writable(
             path,
             size,
             max(_FEWEST_INODES, spec.inodes * size // whole),
