@@ -124,7 +124,7 @@ async def _one(
         return Done(row.instance_id, stored, kept=True)
     for name in (reports.REPORT, reports.VERDICT, reports.OUTPUT):
         (folder / name).unlink(missing_ok=True)
-    (folder).mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     text = (prediction.patch or "").encode("utf-8", "surrogateescape")
     (folder / reports.PATCH).write_bytes(text)
     try:

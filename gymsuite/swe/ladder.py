@@ -1,5 +1,6 @@
 """Applies a patch as SWE-bench does: one attempt after another, the tree reset between them."""
 
+import re
 from typing import NamedTuple
 
 from gymsuite.errors import VerifierError
@@ -9,6 +10,8 @@ from gymsuite.swe.rows import Ladder
 _SECONDS = 120.0
 _FILE = "/tmp/patch.diff"  # noqa: S108 - inside the sandbox, where upstream has it
 _NO_RUNG = 99
+_EACH_FILE = re.compile(rb"(?m)^(?=diff --git )")
+_BINARY = re.compile(rb"(?m)^(?:Binary files .* differ|GIT binary patch)$")
 _ALREADY = "already applied"
 
 # GNU patch would write into .git, where hooks and filters are programs: it is away then, under a
@@ -19,6 +22,7 @@ patch --batch --forward --fuzz=5 -p1 -i {file}; status=$?
 rm -rf .git && mv "$aside/git" .git && rmdir "$aside" || exit 98
 (exit $status)
 """
+_ONCE = (("git apply", "git apply --verbose {file}"),)
 _RUNGS = {
     Ladder.OFFICIAL: (
         ("git apply", "git apply --verbose {file}"),
@@ -27,7 +31,8 @@ _RUNGS = {
         ("patch --fuzz=5", _PATCH),
         (_ALREADY, "git apply --check --reverse {file}"),
     ),
-    Ladder.ONCE: (("git apply", "git apply --verbose {file}"),),
+    Ladder.ONCE: _ONCE,
+    Ladder.ONCE_TEXT: _ONCE,
     Ladder.THREE_WAY: (
         ("git apply --3way", "git apply -v --3way --recount --ignore-space-change {file}"),
     ),
@@ -55,7 +60,7 @@ async def apply_by_ladder(
     sandbox: Sandbox, patch: bytes, workdir: str, ladder: Ladder = Ladder.OFFICIAL
 ) -> Applied:
     """Apply a patch to a clean or settled checkout; where nothing helps, the tree is as it was."""
-    await sandbox.write(_FILE, patch)
+    await sandbox.write(_FILE, without_binary_files(patch) if ladder is Ladder.ONCE_TEXT else patch)
     rungs = _RUNGS[ladder]
     done = await sandbox.exec(
         ["/bin/bash", "-c", _script(rungs), "bash", workdir],
@@ -78,6 +83,11 @@ async def settle(sandbox: Sandbox, workdir: str) -> None:
     )
     if done.exit_code:
         raise VerifierError(f"{workdir} cannot be committed: {done.output[-500:]}")
+
+
+def without_binary_files(patch: bytes) -> bytes:
+    """A patch less its binary files."""
+    return b"".join(part for part in _EACH_FILE.split(patch) if not _BINARY.search(part))
 
 
 def _script(rungs: tuple[tuple[str, str], ...]) -> str:

@@ -45,7 +45,10 @@ class Ladder(StrEnum):
     """`git apply`, with --3way, with --reject, `patch --fuzz=5`, then "is it applied already?"."""
 
     ONCE = "once"
-    """A single plain `git apply`; what it refuses does not apply (SWE-bench Pro, Multi-SWE)."""
+    """A single plain `git apply`; what it refuses does not apply (Multi-SWE-bench)."""
+
+    ONCE_TEXT = "once_text"
+    """The same, of the patch without its binary files (SWE-bench Pro)."""
 
     THREE_WAY = "three_way"
     """`git apply --3way --recount --ignore-space-change` (SWE-rebench V2)."""
@@ -110,9 +113,6 @@ class Row(Model):
     workdir: str = "/testbed"
     eval_script: str = Field(default="", repr=False)
     """The whole evaluation as one bash script; empty where the data set has commands instead."""
-
-    install_commands: tuple[str, ...] = ()
-    """Run once to build the environment, for rows without an image."""
 
     rebuild_commands: tuple[str, ...] = ()
     """Run after the patch, before the tests."""

@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 from gymsuite.errors import DefinitionError, UsageError
 from gymsuite.swe.columns import parse_python_list
-from gymsuite.swe.dialects.swe_bench_pro import without_binary_files
 from gymsuite.swe.dialects.table import DIALECTS
+from gymsuite.swe.ladder import without_binary_files
 from gymsuite.swe.loading import load_rows
 from gymsuite.swe.reverse import reverse_patch
 from gymsuite.swe.rows import Ladder, Row, Rule, TestPatch
@@ -170,11 +170,6 @@ def test_r2es_patch_is_made_of_contents_and_leaves_tests_out() -> None:
 
 def test_rebench_recipes_become_commands() -> None:
     row = _load("swe_rebench")
-    assert row.install_commands == (
-        "apt-get install -y libxml2",
-        "python -m pip install pytest pytest-cov",
-        "pip install -e .[dev]",
-    )
     assert row.test_commands == ("pytest --no-header -rA --tb=line --color=no tests/test_sums.py",)
     newer = _load("swe_rebench_v2")
     assert newer.ladder == Ladder.THREE_WAY
@@ -205,8 +200,9 @@ def test_pro_rows_have_python_lists_and_keep_names_to_the_last_space() -> None:
 
 
 def test_pro_judges_a_patch_without_its_binary_files() -> None:
-    text = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
-    binary = "diff --git a/a.png b/a.png\nGIT binary patch\nliteral 1\nIcmZ\n"
+    text = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
+    binary = b"diff --git a/a.png b/a.png\nGIT binary patch\nliteral 1\nIcmZ\n"
+    assert _load("swe_bench_pro").ladder == Ladder.ONCE_TEXT
     assert without_binary_files(binary + text + binary) == text
 
 

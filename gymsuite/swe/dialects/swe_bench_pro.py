@@ -4,7 +4,6 @@ A row's `run_script.sh` and `parser.py` lie in `run_scripts/ID/` of Pro's reposi
 here: `parser.py` reads two logs in the sandbox and prints JSON, which is what is graded.
 """
 
-import re
 import shlex
 
 from gymsuite.swe.columns import Columns
@@ -20,8 +19,6 @@ _READ = frozenset(
 )
 _HOME = "/workspace"
 _OUT, _ERROR = f"{_HOME}/stdout.log", f"{_HOME}/stderr.log"
-_BINARY = re.compile(r"^(?:Binary files .* differ|GIT binary patch)$", re.MULTILINE)
-_FILE = re.compile(r"(?m)^(?=diff --git )")
 
 
 def read(columns: Columns) -> Row:
@@ -45,7 +42,7 @@ def read(columns: Columns) -> Row:
         fail_to_pass=columns.texts("fail_to_pass"),
         pass_to_pass=columns.texts("pass_to_pass"),
         rule=Rule.ALL_PASSED,
-        ladder=Ladder.ONCE,
+        ladder=Ladder.ONCE_TEXT,
         test_patch_when=TestPatch.IN_IMAGE,
         image=f"jefzda/sweap-images:{tag}" if tag else "",
         workdir="/app",
@@ -59,8 +56,3 @@ def read(columns: Columns) -> Row:
         test_files=files,
         extra=columns.rest(_READ),
     )
-
-
-def without_binary_files(patch: str) -> str:
-    """A patch as Pro judges it: the binary files in it are left out."""
-    return "".join(part for part in _FILE.split(patch) if not _BINARY.search(part))

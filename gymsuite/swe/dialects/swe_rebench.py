@@ -24,19 +24,11 @@ def read(columns: Columns) -> Row:
         update={
             "image": columns.text("docker_image", ""),
             "log_parser": parser,
-            "install_commands": tuple(install_commands(recipe)),
             "test_commands": (f"{command} {shlex.join(files)}".rstrip(),),
             "test_files": files,
             "test_patch_when": TestPatch.AFTER,
         }
     )
-
-
-def install_commands(recipe: Columns) -> list[str]:
-    """The shell commands of a recipe, in their order. They run in a sandbox, if anywhere."""
-    packages = recipe.texts("pip_packages", ())
-    pip = [f"python -m pip install {shlex.join(packages)}"] if packages else []
-    return [*commands(recipe, "pre_install"), *pip, *commands(recipe, "install")]
 
 
 def commands(recipe: Columns, name: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ NAME = "swe_rebench_v2"
 _READ = frozenset(
     (
         *("instance_id", "repo", "base_commit", "patch", "test_patch", "problem_statement"),
-        *("created_at", "language", "FAIL_TO_PASS", "PASS_TO_PASS", "install_config", "image_name"),
+        *("created_at", "language", "FAIL_TO_PASS", "PASS_TO_PASS", "image_name"),
     )
 )
 _OURS = {
@@ -52,7 +52,6 @@ def read(columns: Columns) -> Row:
         test_patch_when=TestPatch.AFTER,
         image=columns.text("image_name", ""),
         workdir=f"/{repo.rpartition('/')[2]}",
-        install_commands=tuple(f"( {command} ) || true" for command in commands(recipe, "install")),
         test_commands=commands(recipe, "test_cmd"),
         log_parser=known,
         extra={**columns.rest(_READ), **unknown},
