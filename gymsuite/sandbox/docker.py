@@ -9,15 +9,12 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
-from urllib.parse import urlsplit
 
-import docker
 from docker.api import APIClient
 from docker.errors import APIError, DockerException, NotFound
-from docker.utils import kwargs_from_env
 
 from gymsuite.errors import SandboxError
-from gymsuite.sandbox import containercalls
+from gymsuite.sandbox import containercalls, dockerclient
 from gymsuite.sandbox.engine import (
     Capabilities,
     Container,
@@ -28,17 +25,9 @@ from gymsuite.sandbox.engine import (
 )
 from gymsuite.sandbox.threads import in_thread
 
-_UNIX = "unix://"
-_DEFAULT_ADDRESS = f"{_UNIX}/var/run/docker.sock"
 _CALL_SECONDS = 120.0
 _IMPORT_SECONDS = 1800.0
-_CALLS_AT_ONCE = 16
 _CONFLICT = 409
-_HERE = ("localhost", "127.0.0.1", "::1")
-_HOW = (
-    "start it (systemctl start docker, or dockerd), point DOCKER_HOST to one that runs on this"
-    " machine, or use the provider 'local'"
-)
 
 T = TypeVar("T")
 
@@ -50,7 +39,7 @@ class Engine:
         self._client = client
         self._address = address
         self._within = within
-        self._calls = asyncio.Semaphore(_CALLS_AT_ONCE)
+        self._calls = asyncio.Semaphore(dockerclient.CALLS_AT_ONCE)
 
     async def capabilities(self) -> Capabilities:
         """Ask what the Engine enforces."""
@@ -209,7 +198,7 @@ class Engine:
         seconds = self._within if within is None else within
 
         def knocked() -> T:
-            _knock(self._address)
+            dockerclient.knock(self._address)
             return function()
 
         async with self._calls:
@@ -235,36 +224,10 @@ async def connect(*, within: float = _CALL_SECONDS) -> AsyncIterator[Engine]:
     """
     try:
         async with asyncio.timeout(within):
-            client, address = await in_thread(lambda: _client(within))
+            client, address = await in_thread(lambda: dockerclient.find(within))
     except (DockerException, OSError) as error:
-        raise SandboxError(_no_engine(error), retryable=False) from error
+        raise SandboxError(dockerclient.complaint(error), retryable=False) from error
     try:
         yield Engine(client, address, within)
     finally:
         client.close()
-
-
-def _client(within: float) -> tuple[APIClient, str]:
-    address = str(kwargs_from_env().get("base_url", _DEFAULT_ADDRESS))
-    if not address.startswith(_UNIX) and urlsplit(address).hostname not in _HERE:
-        raise SandboxError(
-            f"Docker Engine at {address} is not on this machine: {_HOW}", retryable=False
-        )
-    _knock(address)
-    client = docker.from_env(timeout=max(1, int(within)), max_pool_size=_CALLS_AT_ONCE)
-    return client.api, address
-
-
-def _knock(address: str) -> None:
-    """Raise OSError where nobody listens: docker-py would do so too, but leave a socket open."""
-    if address.startswith(_UNIX):
-        with socket.socket(socket.AF_UNIX) as door:
-            door.settimeout(_CALL_SECONDS)
-            door.connect(address.removeprefix(_UNIX))
-
-
-def _no_engine(error: Exception) -> str:
-    reason = str(error) or type(error).__name__
-    if "Permission denied" in reason or "PermissionError" in reason:
-        return f"this user may not use Docker: {reason}; join the group 'docker', or use 'local'"
-    return f"no Docker Engine answers: {reason}; {_HOW}"
