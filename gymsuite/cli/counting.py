@@ -17,13 +17,13 @@ from rich.progress import (
 
 @dataclass(frozen=True)
 class Count:
-    """How far a command has come. It is drawn from when it is known how far it will go."""
+    """How far a command has come; drawn from when it begins."""
 
     _progress: Progress
     _task: TaskID
 
-    def begin(self, total: int) -> None:
-        """Say how many steps there are."""
+    def begin(self, total: int | None) -> None:
+        """Say how many steps there are, or None while that is being found out."""
         self._progress.update(self._task, total=total, visible=True)
 
     def step(self) -> None:

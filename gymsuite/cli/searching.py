@@ -113,6 +113,7 @@ def _count(found: Retriever) -> str:
 async def _open(folder: Path, cache: Path | None) -> Retriever:
     """The index, with a bar while it is built."""
     with counting(Console(stderr=True), "indexing") as count:
+        count.begin(None)  # documents are read before they are counted
 
         def progress(done: int, total: int) -> None:
             count.begin(total)
