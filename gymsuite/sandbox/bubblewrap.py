@@ -43,7 +43,7 @@ class Mounts:
 
     `layers` are lowest first, `scratch` holds the directories `upper`, `work` and
     `empty`, and `binds` are read-only pairs of a name and a path inside. `sockets` are such pairs,
-    too, below /dev.
+    too, below /dev. A `workdir` of "" is not made.
     """
 
     server: str
@@ -154,7 +154,8 @@ def _root(mounts: Mounts) -> Iterable[str]:
         yield from ("--overlay-src", layer)
     # Upper and work directory have to be seen through one mount.
     yield from ("--overlay", f"{mounts.scratch}/upper", f"{mounts.scratch}/work", "/")
-    yield from ("--dir", mounts.workdir)
+    if mounts.workdir:
+        yield from ("--dir", mounts.workdir)
     for name, target in mounts.binds:
         yield from ("--ro-bind", name, target)
     for path in mounts.hides:

@@ -5,7 +5,9 @@ kernel of its own, it speaks over the connection that Docker relays.
 """
 
 import asyncio
+import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -22,6 +24,7 @@ from gymsuite.sandbox.stream import SocketStream
 _START_SECONDS = 60.0
 # The exec server shares its processors with what it runs, by the container's CPU limit.
 _GRACE_SECONDS = 30.0
+_MOST_IMPORTANT = -20
 
 
 class Connected(NamedTuple):
@@ -78,8 +81,7 @@ async def _meet(
         await asyncio.wait((coming, speaking), return_when=asyncio.FIRST_COMPLETED)
         if coming.done():
             channel = await _direct(engine, container, meeting, coming.result())
-            # The Engine's runtime no longer does it.
-            await asyncio.to_thread(limit_sockets, coming.result(), wish.memory_bytes)
+            await asyncio.to_thread(_set_up, coming.result(), wish)
         else:
             await speaking
             channel = relayed
@@ -91,6 +93,14 @@ async def _meet(
         if channel is not relayed:
             await finish(relayed.close())
     return channel
+
+
+def _set_up(first: int, wish: Wish) -> None:
+    """Do for a container's first process what the Engine cannot, as far as this process may."""
+    limit_sockets(first, wish.memory_bytes)
+    # However many processes its commands have, the exec server answers in time.
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, first, _MOST_IMPORTANT)
 
 
 async def _direct(engine: Engine, container: str, meeting: Meeting, peer: int) -> Channel:

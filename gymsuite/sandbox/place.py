@@ -65,7 +65,8 @@ def words(host: LocalHost, place: Place) -> list[str]:
         layers=tuple(layers),
         scratch=stage.host(place.scratch) if place.scratch else stage.upper(*room),
         binds=tuple((stage.host(path), target) for path, target in place.binds),
-        workdir=directory(place.image, place.workdir),
+        # What commands left may stand in its place above what was frozen.
+        workdir="" if place.image.frozen else directory(place.image, place.workdir),
         shm=stage.shared(place.quota.shm_bytes, place.quota.shm_inodes),
         hides=place.image.hides,
         sockets=tuple((stage.host(path), target) for path, target in place.sockets),

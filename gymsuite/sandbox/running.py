@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from gymsuite.errors import SandboxDead, SandboxError
+from gymsuite.errors import PathRefused, SandboxDead, SandboxError
 from gymsuite.sandbox.box import Answer, Box
 from gymsuite.sandbox.cgroups import Usage
 from gymsuite.sandbox.channel import Channel
@@ -19,6 +19,7 @@ from gymsuite.sandbox.limits import Enforcement
 from gymsuite.sandbox.localhost import LocalHost
 from gymsuite.sandbox.place import Place, words
 from gymsuite.sandbox.resident import Resident, finish
+from gymsuite.sandbox.transfer import make
 
 # The exec server shares its processors with what it runs, by the sandbox's CPU limit.
 _GRACE_SECONDS = 30.0
@@ -210,6 +211,10 @@ async def _start(host: LocalHost, box: Box, place: Place) -> tuple[Resident, Cha
         channel = Channel(await resident.connect(), grace=_GRACE_SECONDS)
         try:
             await channel.open(within=_START_SECONDS)
+            if place.image.frozen:
+                # Where it cannot be, commands are told so.
+                with suppress(PathRefused):
+                    await make(channel, place.workdir, b"")
         except BaseException:
             await finish(channel.close())
             raise

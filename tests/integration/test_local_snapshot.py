@@ -100,6 +100,25 @@ def test_children_start_where_their_parent_stood_and_share_nothing_that_they_wri
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("left", ["mkfifo", "touch", "ln -s nowhere", "ln -s /workspace"])
+def test_whatever_stands_where_the_workdir_was_can_be_frozen_and_started_from(
+    local_host: LocalHost, local_image: Image, left: str
+) -> None:
+    async def main() -> list[str]:
+        async with open_local(local_host, local_image, SPEC) as sandbox:
+            await run(sandbox, f"cd /; rm -rf /workspace; {left} /workspace")
+            frozen = await sandbox.snapshot()
+            async with open_local(local_host, frozen, SPEC) as child:
+                script = "cd /; echo ran"
+                commands = [one.exec(script, timeout=PATIENCE, cwd="/") for one in (sandbox, child)]
+                found = [result.output for result in await asyncio.gather(*commands)]
+        other = SPEC.model_copy(update={"workdir": "/made/anew"})
+        async with open_local(local_host, frozen, other) as child:
+            return [*found, await run(child, "pwd")]
+
+    assert asyncio.run(main()) == ["ran\n", "ran\n", "/made/anew\n"]
+
+
 def test_changes_are_those_since_the_built_image_through_any_number_of_snapshots(
     local_host: LocalHost, local_image: Image
 ) -> None:

@@ -1,6 +1,7 @@
 """Which limit a command hit, and who it is where the list of users is hostile."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -55,6 +56,15 @@ def test_memory_eaten_again_and_again_never_takes_the_exec_server(provider: Prov
         return [(await sandbox.exec(hogs, timeout=PATIENCE)).oom for _ in range(3)]
 
     assert in_small(provider, body) == [True] * 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a process more important")
+def test_the_exec_server_comes_before_its_commands(provider: Provider) -> None:
+    async def body(sandbox: Sandbox) -> Any:
+        script = "cut -d ' ' -f 19 /proc/1/stat; nice; renice -n -1 $$ > /dev/null 2>&1 || echo no"
+        return (await sandbox.exec(script, timeout=PATIENCE)).stdout.split()
+
+    assert in_small(provider, body) == [b"-20", b"0", b"no"]
 
 
 def test_a_full_disk_is_told_of_until_there_is_room(provider: Provider) -> None:

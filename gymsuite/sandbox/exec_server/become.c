@@ -51,6 +51,7 @@ static void limit_processes(uint32_t processes) {
 _Noreturn void become(const struct command *command, const struct words *words, volatile pid_t *running, int *refused) {
     *running = getpid();
     setpgid(0, 0);
+    setpriority(PRIO_PROCESS, 0, 0); /* the server's own is higher */
     limit_processes(command->processes);
     if (privileges_drop(&command->identity)) {
         *refused = errno;

@@ -50,13 +50,16 @@ bool privileges_can_change_user(void) {
 }
 
 bool privileges_stand_apart(void) {
+    int end = 0;
     if (!privileges_can_change_user() || geteuid()) return false;
-    prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
-    apart = !setresuid(SERVER_USER, SERVER_USER, SERVER_USER);
-    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+    prctl(PR_GET_PDEATHSIG, &end, 0, 0, 0);
+    /* Its real user stays, for that of its parent to be allowed to end it. */
+    apart = !setresuid(0, SERVER_USER, 0);
     if (!apart) return false;
     if (set_capabilities(held)) die("cannot keep capabilities");
     setfsuid(0);
+    /* Each change of a user undoes that it ends with its parent. */
+    prctl(PR_SET_PDEATHSIG, end, 0, 0, 0);
     return true;
 }
 

@@ -25,6 +25,7 @@ enum {
     MAX_SHOWN = 512,
     MAX_EVENTS = 4,
     HIGH = 600, /* above all that may be shown */
+    MOST_IMPORTANT = -20,
 };
 
 /* A piece of the file system. What is `kept` is the keeper's, and seen in its mount namespace only. */
@@ -137,6 +138,12 @@ static void leave_some(int resource, rlim_t parts) {
     if (setrlimit((__rlimit_resource_t)resource, &limit)) give_up("cannot set", "a resource limit");
 }
 
+/* However many processes its commands have, the exec server answers in time. Weights count within a cgroup; where there
+   are none, other programs of the machine would pay for it. Commands do not keep it. */
+static void prefer_server(const struct groups *groups) {
+    if (groups->count && setpriority(PRIO_PROCESS, 0, MOST_IMPORTANT)) errno = 0;
+}
+
 static void drop_privileges(uid_t uid, gid_t gid) {
     /* To map the root of a user's own namespace takes a capability there, which bubblewrap gives up. */
     for (unsigned long capability = 0; uid && prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
@@ -232,6 +239,7 @@ _Noreturn void stage_act(struct actor actor) {
     set_stage(&scene, actor.spaces);
     show_upper(&scene, &actor);
     show_shared_memory(&scene, &actor);
+    prefer_server(actor.groups);
     leave_some(RLIMIT_SIGPENDING, 16);
     leave_some(RLIMIT_MSGQUEUE, 4);
     drop_privileges(actor.uid, actor.gid);
