@@ -14,6 +14,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from gymsuite.sandbox.protocol import Sandbox
+from gymsuite.sandbox.records import write_whole
 from gymsuite.swe import refusals
 from gymsuite.swe.patched import bring_in_own, bring_in_problem
 from gymsuite.swe.rows import Row
@@ -97,7 +98,8 @@ class Seals:
         if (stored := _read(path)) is not None:
             return stored
         found = await measure(row, open_row)
-        await asyncio.to_thread(_write, path, found)
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(write_whole, path, found.model_dump_json())
         return found
 
 
@@ -116,13 +118,6 @@ def _read(path: Path) -> Seal | None:
         return Seal.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
-
-
-def _write(path: Path, found: Seal) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(found.model_dump_json(), "utf-8")
-    partial.replace(path)
 
 
 async def measure(row: Row, open_row: OpenRow) -> Seal:

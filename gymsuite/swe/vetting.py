@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gymsuite.sandbox.records import write_whole
 from gymsuite.swe.judge import Judge
 from gymsuite.swe.judgement import Judgement
 from gymsuite.swe.resolving import Names
@@ -57,9 +58,7 @@ class Vettings:
         """Keep what was found."""
         path = self._path(row, judge)
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text(found.model_dump_json(indent=1), "utf-8")
-        partial.replace(path)
+        write_whole(path, found.model_dump_json(indent=1))
 
     def _path(self, row: Row, judge: Judge) -> Path:
         parts = f"{row.model_dump_json()}|{judge.supply.label(row)}|{judge.strict}"

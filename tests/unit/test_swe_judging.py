@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from gymsuite.swe.parsers.results import Parsed
 from gymsuite.swe.predictions import Prediction
 from gymsuite.swe.rows import Row
 from gymsuite.swe.running import read_records
-from gymsuite.swe.vetting import vet
+from gymsuite.swe.vetting import Vetted, Vettings, vet
 from gymsuite.verify.policy import is_protected_but, lifted_for
 
 ROW = Row(
@@ -254,3 +255,17 @@ def test_vetting_tells_flaky_tests_from_sound_rows() -> None:
     assert vetted.gold == ("resolved",) * 3
     assert vetted.flaky == {"t.py::b": ("PASSED", "FAILED", "PASSED")}
     assert vetted.seconds == 1.5
+
+
+def test_two_who_measure_a_row_at_once_do_not_take_each_others_file_away(tmp_path: Path) -> None:
+    """Two processes share one folder of what was vetted; each writes it whole."""
+    found = Vetted(instance_id="o__n-1", gold=("resolved",), empty=("unresolved",))
+    judge = FakeJudge()
+
+    def write(_: int) -> None:
+        Vettings(tmp_path).write(ROW, judge, found)  # type: ignore[arg-type]
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(200)))
+    assert Vettings(tmp_path).read(ROW, judge) == found  # type: ignore[arg-type]
+    assert len(list(tmp_path.iterdir())) == 1
