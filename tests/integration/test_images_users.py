@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docker.client import DockerClient
-from docker.errors import DockerException
 
 from gymsuite import Sandbox, SandboxSpec
 from gymsuite.errors import SandboxError
+from gymsuite.sandbox import docker as engine_door
 from gymsuite.sandbox.collecting import clean
 from gymsuite.sandbox.dockerbuild import open_docker_build
 from gymsuite.sandbox.image import Image
@@ -91,14 +90,14 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     clean(default_cache(), keep=lambda image: not image.name.startswith(NAME))
     for empty in (default_cache() / "images").glob(f"{NAME}*"):
         empty.rmdir()
-    with (
-        contextlib.suppress(DockerException),
-        contextlib.closing(DockerClient.from_env()) as client,
-    ):
-        tags = [tag for one in client.api.images() for tag in one["RepoTags"] or ()]
-        for tag in tags:
-            if tag.startswith(f"{IMAGE_PREFIX}{NAME}"):
-                client.api.remove_image(tag)
+    with contextlib.suppress(SandboxError):
+        asyncio.run(remove_from_docker())
+
+
+async def remove_from_docker() -> None:
+    async with engine_door.connect() as engine:
+        for tag in await engine.images(f"{IMAGE_PREFIX}{NAME}"):
+            await engine.remove_image(tag)
 
 
 async def facts(sandbox: Sandbox) -> str:
@@ -123,7 +122,7 @@ async def look(sandbox: Sandbox) -> None:
     "name",
     [
         pytest.param("local", marks=pytest.mark.local),
-        pytest.param("docker", marks=[pytest.mark.local, pytest.mark.docker]),
+        pytest.param("docker", marks=pytest.mark.docker),
     ],
 )
 def test_an_image_runs_as_its_user_whose_all_files_are(roots: Path, name: str) -> None:
@@ -144,7 +143,6 @@ def test_an_image_runs_as_its_user_whose_all_files_are(roots: Path, name: str) -
         missing(f"the {name} provider", str(error))
 
 
-@pytest.mark.local
 @pytest.mark.docker
 def test_docker_builds_the_same_for_another_user(roots: Path, local_host: LocalHost) -> None:
     store = Store(default_cache(), layer_owner())

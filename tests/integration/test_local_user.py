@@ -20,6 +20,7 @@ SUITE = (
     "test_local_limits.py",
     "test_local_snapshot.py",
     "test_local_keeper.py",
+    "test_images_users.py",
 )
 
 pytestmark = pytest.mark.local
