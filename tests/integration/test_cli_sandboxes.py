@@ -174,10 +174,8 @@ def test_an_image_that_cannot_be_built_says_why_and_exits_as_promised(
 
 
 def test_an_image_is_imported_used_and_forgotten(tmp_path: Path, cache: str) -> None:
-    saved = docker_save(
-        tmp_path / "theirs.tar", [layer(folder("etc"), file("etc/theirs", b"x"))], User="app"
-    )
-
+    users = file("etc/passwd", b"app:x:7:7::/home/app:\n")
+    saved = docker_save(tmp_path / "theirs.tar", [layer(folder("etc"), users)], User="app")
     large = docker_save(tmp_path / "large.tar", [layer(file("large", bytes(10_000)))])
 
     def sandbox(*arguments: str) -> subprocess.CompletedProcess[str]:
