@@ -147,7 +147,9 @@ async def measure(row: Row, open_row: OpenRow) -> Seal:
         except SyntaxError as error:
             return Seal(why=f"its tests are written for another Python: {error}")
         fixed = await run_twice(sandbox, bench, hidden)
-        refused = await _run_once(sandbox, bench, {f: twin.data for f, twin in twins.items()})
+        refused = fixed[0]
+        if any(twin.names for twin in twins.values()):
+            refused = await _run_once(sandbox, bench, {f: twin.data for f, twin in twins.items()})
     async with open_row(row) as sandbox:
         await bring_in_problem(sandbox, row)
         await bring_in_own(sandbox, row, row.test_patch)
