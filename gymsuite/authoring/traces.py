@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gymsuite.sandbox.reaper import held
+from gymsuite.worlds import sqlchild
 
-_STAYING = {"gymsuite-keeper", "gymsuite-spare"}
-"""What holds the sandboxes of a process, and waits to become the next of them, ends with it."""
+_STAYING = {"gymsuite-keeper", "gymsuite-spare", sqlchild.NAME}
+"""What holds the sandboxes of a process, what waits to become the next of them, and what carries
+out queries of all its episodes: they end with it."""
 
 
 async def traces(cache: Path, provider: str) -> set[str]:

@@ -17,6 +17,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO
 
+NAME = "gymsuite-query"
+"""By which it is known among the processes of its owner."""
+
 MEMORY_BYTES = 256 << 20
 CPU_SECONDS = 2.0
 """What one query may take; who takes more dies of `SIGPROF`."""
@@ -47,7 +50,10 @@ _LIMITS = {
 
 def main() -> None:
     """Answer queries, with nothing at hand that could do harm."""
-    if sys.platform == "linux":  # elsewhere the kernel refuses this limit, or does not keep it
+    if sys.platform == "linux":
+        with open("/proc/self/comm", "w") as file:  # noqa: PTH123 - pathlib would be slow to import
+            file.write(NAME)
+        # Elsewhere the kernel refuses this limit, or does not keep it.
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
