@@ -52,7 +52,6 @@ class Mounts:
     binds: tuple[tuple[str, str], ...]
     workdir: str
     shm: str
-    hides: tuple[Path, ...] = ()
     sockets: tuple[tuple[str, str], ...] = ()
 
 
@@ -158,8 +157,6 @@ def _root(mounts: Mounts) -> Iterable[str]:
         yield from ("--dir", mounts.workdir)
     for name, target in mounts.binds:
         yield from ("--ro-bind", name, target)
-    for path in mounts.hides:
-        yield from ("--ro-bind", f"{mounts.scratch}/empty", str(path))
 
 
 def _proc(masks: Masks, empty: str) -> Iterable[str]:

@@ -60,15 +60,19 @@ def words(host: LocalHost, place: Place) -> list[str]:
     layers = [stage.host(layer) for layer in place.image.layers]
     layers += [stage.kept(f"{frozen.key}/upper") for frozen in place.image.frozen]
     room = place.quota.room(place.image.frozen)
+    scratch = stage.host(place.scratch) if place.scratch else stage.upper(*room)
+    for bind in place.image.binds:
+        for hidden in place.image.hides:
+            if hidden.is_relative_to(bind):
+                stage.cover(f"{stage.host(bind)}/{hidden.relative_to(bind)}", f"{scratch}/empty")
     mounts = Mounts(
         server=stage.program(),
         layers=tuple(layers),
-        scratch=stage.host(place.scratch) if place.scratch else stage.upper(*room),
+        scratch=scratch,
         binds=tuple((stage.host(path), target) for path, target in place.binds),
         # What commands left may stand in its place above what was frozen.
         workdir="" if place.image.frozen else directory(place.image, place.workdir),
         shm=stage.shared(place.quota.shm_bytes, place.quota.shm_inodes),
-        hides=place.image.hides,
         sockets=tuple((stage.host(path), target) for path, target in place.sockets),
     )
     # Who can become others needs to be root, and files of others would be no user's of the image.

@@ -11,6 +11,7 @@ class Stage:
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}
         self._memory: dict[str, tuple[str, str]] = {}
+        self._covers: list[str] = []
 
     def host(self, path: Path) -> str:
         """Name a path of this machine."""
@@ -32,6 +33,10 @@ class Stage:
         """Name a directory in memory, of the sandbox's own, for what its processes share."""
         return self._in_memory("shm", size_bytes, inodes)
 
+    def cover(self, place: str, empty: str) -> None:
+        """Have an empty directory lie on a place below what is named; both are names."""
+        self._covers += ["cover", empty, place]
+
     def _in_memory(self, name: str, size_bytes: int, inodes: int) -> str:
         self._memory[name] = str(size_bytes), str(inodes)
         return f"{_STAGE}/{name}"
@@ -48,4 +53,5 @@ class Stage:
         return [
             *(word for name, limits in self._memory.items() for word in (name, *limits)),
             *(word for (kind, path), name in named for word in (kind, name, path)),
+            *self._covers,
         ]

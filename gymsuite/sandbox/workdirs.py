@@ -33,16 +33,19 @@ def directory(image: Image, path: str) -> str:
     place = PurePosixPath(inside)
     if place.parts[1:2] in _KERNELS:
         raise _error(image, path, f"/{place.parts[1]} is the sandbox's own, and not to write to")
-    for bind in image.binds:
-        # What a bind hides shows empty, so nothing is below it.
-        hidden = any(place.parent.is_relative_to(path) for path in image.hides)
-        if place.is_relative_to(bind) and (hidden or not Path(inside).is_dir()):
-            raise _error(image, path, f"{bind} is this machine's, and read-only")
+    bind = next((bind for bind in image.binds if place.is_relative_to(bind)), None)
+    if bind is not None and (_is_hidden(image, place.parent) or not Path(inside).is_dir()):
+        raise _error(image, path, f"{bind} is this machine's, and read-only")
     for above in (place, *place.parents[:-1]):
         entry = lookup(image.layers, str(above))
         if entry is not None and not stat.S_ISDIR(entry.status.st_mode):
             raise _error(image, path, f"{above} is no directory")
     return inside
+
+
+def _is_hidden(image: Image, place: PurePosixPath) -> bool:
+    """Whether something shows empty, so that nothing is below it."""
+    return any(place.is_relative_to(path) for path in image.hides)
 
 
 def _error(image: Image, path: str, reason: str) -> SandboxError:

@@ -35,6 +35,11 @@ struct piece {
     bool kept;
 };
 
+/* Paths on the stage: an empty directory, and what is to be seen no more. */
+struct cover {
+    const char *empty, *place;
+};
+
 struct event {
     int fd, hierarchy;
     const char *file;
@@ -44,10 +49,11 @@ struct scene {
     int users; /* where to put the descriptor of the user namespace, or 0 */
     unsigned first, count;
     struct piece pieces[MAX_SHOWN];
+    struct cover covers[MAX_SHOWN];
     struct event events[MAX_EVENTS];
     const char *upper_bytes, *upper_inodes;   /* of what it writes, unless that is on a disk */
     const char *shared_bytes, *shared_inodes; /* of its /dev/shm */
-    int piece_count, event_count;
+    int piece_count, cover_count, event_count;
     char **run;
 };
 
@@ -81,6 +87,14 @@ static void show(const struct piece *piece) {
     if (made) give_up("cannot make", path);
     if (syscall(CALL_MOVE_MOUNT, piece->tree, "", AT_FDCWD, path, FROM_FD)) give_up("cannot show", piece->source);
     close(piece->tree);
+}
+
+/* bubblewrap shows what lies on a piece together with it, at the price of one. */
+static void cover(const struct cover *cover) {
+    int tree = (int)syscall(CALL_OPEN_TREE, AT_FDCWD, cover->empty, TREE_CLONE | O_CLOEXEC);
+    if (tree < 0) give_up("cannot bind", cover->empty);
+    if (syscall(CALL_MOVE_MOUNT, tree, "", AT_FDCWD, cover->place, FROM_FD)) give_up("cannot cover", cover->place);
+    close(tree);
 }
 
 /* Some machines let nobody set this; there, it is the sandbox's own memory that is used up. */
@@ -167,6 +181,12 @@ static void add_piece(struct scene *scene, struct message *message, bool kept) {
     scene->pieces[scene->piece_count++] = (struct piece){argument(message), name, -1, kept};
 }
 
+static void add_cover(struct scene *scene, struct message *message) {
+    if (scene->cover_count == MAX_SHOWN) misuse("so many covers");
+    const char *empty = argument(message);
+    scene->covers[scene->cover_count++] = (struct cover){empty, argument(message)};
+}
+
 static void add_event(struct scene *scene, struct message *message) {
     if (scene->event_count == MAX_EVENTS) misuse("so many events");
     int fd = atoi(argument(message)), hierarchy = atoi(argument(message));
@@ -202,6 +222,7 @@ static void read_scene(struct scene *scene, struct message *message) {
     for (const char *word; !scene->run && (word = message_next(message));) {
         if (!strcmp(word, "bind")) add_piece(scene, message, false);
         else if (!strcmp(word, "kept")) add_piece(scene, message, true);
+        else if (!strcmp(word, "cover")) add_cover(scene, message);
         else if (!strcmp(word, "event")) add_event(scene, message);
         else if (!strcmp(word, "limit")) limit(message);
         else if (!strcmp(word, "users")) add_users(scene, message);
@@ -238,6 +259,7 @@ _Noreturn void stage_act(struct actor actor) {
     if (scene.users && (users < 0 || (users = fcntl(users, F_DUPFD_CLOEXEC, HIGH)) < 0)) give_up("cannot have", "more users");
     set_stage(&scene, actor.spaces);
     show_upper(&scene, &actor);
+    for (int i = 0; i < scene.cover_count; i++) cover(&scene.covers[i]);
     show_shared_memory(&scene, &actor);
     prefer_server(actor.groups);
     leave_some(RLIMIT_SIGPENDING, 16);
