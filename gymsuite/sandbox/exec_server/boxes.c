@@ -220,7 +220,11 @@ static bool is_known(pid_t pid, void *data) {
 static void box_close(struct keeper *keeper, struct box *box) {
     kept_release(box->key);
     if (box->number >= 0) groups_remove(&keeper->groups, box->number);
-    if (!box->hung_up) answer(box->control, box->request, "ok", -1);
+    if (!box->hung_up) {
+        answer(box->control, box->request, "ok", -1);
+        /* To close it is not enough: a child that has just been forked off has it for a moment more. */
+        epoll_ctl(keeper->poll, EPOLL_CTL_DEL, box->control, NULL);
+    }
     close(box->control);
     free(box);
 }
