@@ -5,6 +5,7 @@ episode's reward is None.
 """
 
 import logging
+import os
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future, wait
@@ -39,6 +40,7 @@ class Host:
         self._endings: set[Future[None]] = set()
         self._portal: Portal | None = None
         self._failures = 0
+        self._owner = os.getpid()
 
     @property
     def portal(self) -> Portal:
@@ -63,7 +65,8 @@ class Host:
 
     def abandon(self, episode: Episode) -> None:
         """End the episode without waiting, from whatever thread; `close` waits."""
-        if self._portal is None:  # closed already, and all episodes with it
+        # Closed already, and all episodes with it; or a fork, which has none of the threads.
+        if self._portal is None or self._owner != os.getpid():
             return
         ending = self._portal.send(self.end(episode))
         self._endings.add(ending)
@@ -82,8 +85,8 @@ class Host:
             ) from failure
 
     def close(self) -> None:
-        """End all episodes, the provider and the thread."""
-        if self._portal is None:
+        """End all episodes, the provider and the thread; in a fork of their process, nothing."""
+        if self._portal is None or self._owner != os.getpid():
             return
         if threading.current_thread() is threading.main_thread():
             self._close(self._portal)

@@ -5,6 +5,7 @@ import inspect
 import typing
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from multiprocessing import get_context
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -133,6 +134,16 @@ def test_a_dropped_class_closes_what_was_left_open(
     del made, instance
     gc.collect()
     assert provider.opened[0].closed
+
+
+def test_a_worker_that_is_forked_off_ends_and_closes_nothing_of_its_parents(instance: Any) -> None:
+    instance.reset(**ROW)
+    worker = get_context("fork").Process(target=gc.collect)
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 0
+    assert instance.edit(path="answer.txt", old="", new="42") == "created answer.txt"
+    assert instance.get_reward() == 1.0
 
 
 def test_a_dropped_class_waits_for_a_sandbox_that_closes_slowly(environment: Environment) -> None:
