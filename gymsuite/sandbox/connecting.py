@@ -74,25 +74,38 @@ async def _meet(
     engine: Engine, container: str, meeting: Meeting, stream: AttachStream, wish: Wish
 ) -> Channel:
     relayed = Channel(stream, grace=_GRACE_SECONDS)
+    try:
+        peer = await _who_comes(meeting, relayed)
+        if peer is None:
+            return relayed
+        channel = await _direct(engine, container, meeting, peer, wish)
+    except SandboxDead as error:
+        said = stream.complaint or error
+        await finish(relayed.close())
+        raise SandboxError(f"the exec server did not start in a container: {said}") from error
+    except BaseException:
+        await finish(relayed.close())
+        raise
+    try:
+        await finish(relayed.close())
+    except BaseException:
+        await finish(channel.close())
+        raise
+    return channel
+
+
+async def _who_comes(meeting: Meeting, relayed: Channel) -> int | None:
+    """Wait for a process that comes, or else for a server that speaks from where it is."""
     coming = asyncio.create_task(meeting.accept())
     speaking = asyncio.create_task(relayed.open(within=_START_SECONDS))
-    channel: Channel | None = None
     try:
         await asyncio.wait((coming, speaking), return_when=asyncio.FIRST_COMPLETED)
         if coming.done():
-            channel = await _direct(engine, container, meeting, coming.result())
-            await asyncio.to_thread(_set_up, coming.result(), wish)
-        else:
-            await speaking
-            channel = relayed
-    except SandboxDead as error:
-        said = stream.complaint or error
-        raise SandboxError(f"the exec server did not start in a container: {said}") from error
+            return coming.result()
+        await speaking
+        return None
     finally:
         await finish(_cancel(coming, speaking))
-        if channel is not relayed:
-            await finish(relayed.close())
-    return channel
 
 
 def _set_up(first: int, wish: Wish) -> None:
@@ -103,13 +116,16 @@ def _set_up(first: int, wish: Wish) -> None:
         os.setpriority(os.PRIO_PROCESS, first, _MOST_IMPORTANT)
 
 
-async def _direct(engine: Engine, container: str, meeting: Meeting, peer: int) -> Channel:
+async def _direct(
+    engine: Engine, container: str, meeting: Meeting, peer: int, wish: Wish
+) -> Channel:
     first = await engine.first_process(container)
     if peer != first:
         raise SandboxError(f"process {peer} came for container {container[:12]}, not {first}")
     channel = Channel(SocketStream(meeting.take()), grace=_GRACE_SECONDS)
     try:
         await channel.open(within=_START_SECONDS)
+        await asyncio.to_thread(_set_up, peer, wish)
     except BaseException:
         await finish(channel.close())
         raise
