@@ -1,4 +1,4 @@
-"""What of other programs is there: bubblewrap, the exec server, debootstrap; and the disk."""
+"""What of other programs is there: the exec server, debootstrap; and the disk."""
 
 import os
 import shutil
@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gymsuite.diagnosis.finding import Finding
-from gymsuite.errors import SandboxError
-from gymsuite.sandbox import binary, bubblewrap
+from gymsuite.sandbox import binary
 from gymsuite.sandbox.disk import show_size
 
 _AREA = "programs"
@@ -17,7 +16,6 @@ _LEAST_INODES = 50_000
 
 def programs() -> Iterator[Finding]:
     """Look for the programs that sandboxes and images are made with."""
-    yield _bubblewrap()
     yield _server()
     yield _debootstrap()
 
@@ -41,15 +39,6 @@ def disk(cache: Path) -> Finding:
         fix = "`gymsuite cache clean`, or another disk by --cache: a Debian image takes 1 GiB"
         return Finding("machine", "disk", "gap", detail, fix)
     return Finding("machine", "disk", "ok", detail)
-
-
-def _bubblewrap() -> Finding:
-    try:
-        found = bubblewrap.find()
-    except (SandboxError, OSError) as error:
-        text, _, fix = str(error).partition(": ")
-        return Finding(_AREA, "bubblewrap", "gap", text, fix)
-    return Finding(_AREA, "bubblewrap", "ok", str(found.program))
 
 
 def _server() -> Finding:

@@ -20,7 +20,7 @@ _LEAST_INODES = 256
 _OVERLAY_INODES = 5
 """Of the directories that an overlay needs, and that are none of the sandbox's."""
 _BESIDE_COMMANDS = 2
-"""bubblewrap and the exec server: they are in a sandbox's cgroup, and no process of its own."""
+"""What started it, and its exec server: they are in its cgroup, and no processes of its own."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The `local` provider: sandboxes from Linux namespaces, without a daemon, by bubblewrap."""
+"""The `local` provider: sandboxes from Linux namespaces, without a daemon."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
 """What this machine offers to `local` sandboxes, found and tried once.
 
-Started by root, a sandbox gives up every privilege before bubblewrap makes its namespaces: uid 0
-inside would otherwise be root to the host's files.
+Started by root, a sandbox gives up every privilege before it makes its namespaces: uid 0 inside
+would otherwise be root to the host's files.
 """
 
 import asyncio
@@ -13,24 +13,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gymsuite.errors import SandboxDead, SandboxError
-from gymsuite.sandbox import binary, bubblewrap, hierarchies
+from gymsuite.sandbox import binary, hierarchies
 from gymsuite.sandbox.box import Answer
-from gymsuite.sandbox.bubblewrap import USERS_DESCRIPTOR, Bubblewrap, Masks, Mounts, Wish
 from gymsuite.sandbox.cgroups import Cgroups
 from gymsuite.sandbox.channel import Channel
 from gymsuite.sandbox.keeper import Keeper
 from gymsuite.sandbox.keepers import Keepers
 from gymsuite.sandbox.resident import Resident
+from gymsuite.sandbox.scene import Masks, Scene
 from gymsuite.sandbox.scratch import Scratches, remove_stale
 from gymsuite.sandbox.snapshots import Snapshots
-from gymsuite.sandbox.stage import Stage
 
 UNPRIVILEGED = 59_847
 """Whom sandboxes and layers belong to when root starts them: a number that no account has."""
 
-_OTHER_USERS = 1_000_000_000
-"""The first of as many numbers that no account has, for users of sandboxes beside root."""
-_OTHER_USER_COUNT = 65_534
 _TRIAL_SECONDS = 30.0
 _HOW = (
     "The local provider needs user namespaces, which a machine denies by"
@@ -45,17 +41,14 @@ _HOW = (
 class LocalHost:
     """What was found. `uid` and `gid` are whom layers have to belong to.
 
-    With `drops`, root is given up before a sandbox starts. In a `flat` sandbox the kernel refuses
-    further user namespaces; the system call filter does in any. With `users` there are more than
-    root in a sandbox, and it is not flat. Only `in_memory` can it be limited
-    what a sandbox writes, and frozen: before Linux 6.6, overlayfs needs a disk to write to.
+    With `drops`, root is given up before a sandbox starts. With `users` there are more than root
+    in a sandbox. Only `in_memory` can it be limited what a sandbox writes, and frozen: before Linux
+    6.6, overlayfs needs a disk to write to.
     """
 
-    bwrap: Bubblewrap
     uid: int
     gid: int
     drops: bool
-    flat: bool
     users: bool
     in_memory: bool
     cgroups: Cgroups
@@ -69,7 +62,6 @@ class LocalHost:
         """Find everything, and try it. Raises `SandboxError` that names the way out."""
         try:
             server = binary.exec_server()
-            bwrap = bubblewrap.find()
             cache.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SandboxError(str(error), retryable=False) from error
@@ -81,15 +73,13 @@ class LocalHost:
         remove_stale(scratches.parent)
         keepers = Keepers(server, uid, gid, cgroups)
         host = cls(
-            bwrap, uid, gid, drops=drops, flat=True, users=drops, in_memory=True, cgroups=cgroups,
+            uid, gid, drops=drops, users=drops, in_memory=True, cgroups=cgroups,
             keepers=keepers, masks=Masks.find(), scratches=scratches, snapshots=Snapshots(),
         )  # fmt: skip
         try:
             complaint = ""
             layer = host.make_layer(cache)
-            # A flat namespace takes a write to /proc/sys, read-only in many containers.
-            lesser = (replace(host, users=False), replace(host, users=False, flat=False))
-            for candidate in (host, *lesser) if drops else lesser:
+            for candidate in (host, replace(host, users=False)) if drops else (host,):
                 complaint, in_memory = _in_a_thread(candidate, layer)
                 if not complaint:
                     return replace(candidate, in_memory=in_memory)
@@ -127,15 +117,6 @@ class LocalHost:
         path.chmod(0o755)
         if self.drops:
             os.chown(path, self.uid, self.gid)
-
-    def run(self, stage: Stage, mounts: Mounts, wish: Wish) -> list[str]:
-        """Write the words that make bubblewrap of a sandbox's first process."""
-        program, home = self.bwrap.program, self.bwrap.home
-        command = f"{stage.host(home)}/{program.relative_to(home)}"
-        arguments = bubblewrap.arguments(mounts, wish, flat=self.flat, masks=self.masks)
-        users = (str(USERS_DESCRIPTOR), str(_OTHER_USERS), str(_OTHER_USER_COUNT))
-        more = ["users", *users] if wish.users else []
-        return [*more, *stage.words, "run", command, *arguments]
 
 
 def _sandbox_user() -> tuple[bool, int, int]:
@@ -193,17 +174,15 @@ async def _try(host: LocalHost, layer: Path) -> tuple[str, bool]:
 
 
 def _trial(host: LocalHost, layer: Path) -> list[str]:
-    stage = Stage()
-    mounts = Mounts(
-        stage.program(),
-        (stage.host(layer),),
-        stage.upper(1 << 20, 0),
-        (),
-        "/",
-        stage.shared(1 << 20, 16),
+    scene = Scene(
+        layers=(layer,),
+        upper=(1 << 20, 0),
+        shared=(1 << 20, 16),
+        serve=("0",),
+        masks=host.masks,
+        users=host.users,
     )
-    run = host.run(stage, mounts, Wish(network=False, serve=("0",), users=host.users))
-    return ["--", *run]
+    return ["--", *scene.words()]
 
 
 def _keeps_attributes(answer: Answer) -> bool:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gymsuite.sandbox.accounts import ROOT, Account
-from gymsuite.sandbox.bubblewrap import Mounts, Wish
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.limits import Enforcement, Quota
 from gymsuite.sandbox.localhost import LocalHost
-from gymsuite.sandbox.stage import Stage
+from gymsuite.sandbox.scene import Scene
 from gymsuite.sandbox.workdirs import directory
 
 
@@ -56,28 +55,22 @@ class Place:
 
 def words(host: LocalHost, place: Place) -> list[str]:
     """Write what the keeper is told of a sandbox's start."""
-    stage, enforcement = Stage(), Enforcement(place.quota, host.cgroups)
-    layers = [stage.host(layer) for layer in place.image.layers]
-    layers += [stage.kept(f"{frozen.key}/upper") for frozen in place.image.frozen]
-    room = place.quota.room(place.image.frozen)
-    scratch = stage.host(place.scratch) if place.scratch else stage.upper(*room)
-    for bind in place.image.binds:
-        for hidden in place.image.hides:
-            if hidden.is_relative_to(bind):
-                stage.cover(f"{stage.host(bind)}/{hidden.relative_to(bind)}", f"{scratch}/empty")
-    mounts = Mounts(
-        server=stage.program(),
-        layers=tuple(layers),
-        scratch=scratch,
-        binds=tuple((stage.host(path), target) for path, target in place.binds),
+    enforcement, image = Enforcement(place.quota, host.cgroups), place.image
+    scene = Scene(
+        layers=image.layers,
+        upper=place.quota.room(image.frozen),
+        shared=(place.quota.shm_bytes, place.quota.shm_inodes),
+        serve=(*enforcement.server(), *(("--owners", "1") if place.one_owner else ())),
+        masks=host.masks,
+        kept=[f"{frozen.key}/upper" for frozen in image.frozen],
+        scratch=place.scratch,
+        binds=(*place.binds, *place.sockets),
+        hidden=image.hides,
         # What commands left may stand in its place above what was frozen.
-        workdir="" if place.image.frozen else directory(place.image, place.workdir),
-        shm=stage.shared(place.quota.shm_bytes, place.quota.shm_inodes),
-        sockets=tuple((stage.host(path), target) for path, target in place.sockets),
+        workdir="" if image.frozen else directory(image, place.workdir),
+        network=place.network,
+        account=place.account,
+        # Who can become others needs to be root, and files of others would be no user's of the image.
+        users=host.users and place.in_memory and place.account == ROOT,
     )
-    # Who can become others needs to be root, and files of others would be no user's of the image.
-    users = host.users and place.in_memory and place.account == ROOT
-    serve = (*enforcement.server(), *(("--owners", "1") if place.one_owner else ()))
-    wish = Wish(place.network, serve, place.account, users)
-    run = host.run(stage, mounts, wish)
-    return [*enforcement.settings(), "--", *enforcement.own(), *run]
+    return [*enforcement.settings(), "--", *enforcement.own(), *scene.words()]

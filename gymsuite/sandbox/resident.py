@@ -21,7 +21,7 @@ class Resident:
         self._socket = channel
         self._errors = errors
         self.pid = 0
-        """Of bubblewrap, on this machine: it ends with the sandbox."""
+        """Of its first process on this machine, which ends with the sandbox."""
         self.group = -1
         """The number of its cgroups."""
 

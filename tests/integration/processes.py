@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gymsuite import Sandbox
 from gymsuite.sandbox import hierarchies
-from gymsuite.sandbox.bubblewrap import SERVER
+from gymsuite.sandbox.scene import SERVER
 from gymsuite.sandbox.local import LocalHost, LocalSandbox
 
 PATIENCE = 30.0

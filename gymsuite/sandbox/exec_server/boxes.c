@@ -105,7 +105,7 @@ static int upper_of(const struct keeper *keeper, pid_t pid) {
     snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
     int theirs = open(path, O_RDONLY | O_CLOEXEC), tree = -1;
     if (theirs < 0) return -1;
-    if (!setns(theirs, CLONE_NEWNS)) tree = (int)syscall(CALL_OPEN_TREE, AT_FDCWD, UPPER, TREE_CLONE | O_CLOEXEC);
+    if (!setns(theirs, CLONE_NEWNS)) tree = mounts_copy(UPPER, false);
     int error = errno;
     close(theirs);
     if (setns(keeper->spaces.own, CLONE_NEWNS)) die("cannot return to its mount namespace");
@@ -118,8 +118,7 @@ static bool take(const struct keeper *keeper, struct box *box, const char *key) 
     errno = EINVAL;
     int tree = key && box->pid && !*box->key ? upper_of(keeper, box->pid) : -1;
     if (tree < 0) return false;
-    bool taken = !mkdir(kept(key, ""), 0755) &&
-                 !syscall(CALL_MOVE_MOUNT, tree, "", AT_FDCWD, kept(key, ""), FROM_FD);
+    bool taken = !mkdir(kept(key, ""), 0755) && mounts_attach(tree, kept(key, ""));
     close(tree);
     if (taken) snprintf(box->key, sizeof box->key, "%.60s", key);
     return taken;

@@ -17,15 +17,11 @@
 
 #include "base.h"
 #include "boxes.h"
+#include "scene.h"
 #include "spaces.h"
 #include "spare.h"
 
 enum { POLL_MS = 20, FAREWELL_US = 8000000, MOMENT_MS = 2 };
-
-static _Noreturn void give_up(const char *what, const char *name) {
-    dprintf(STDERR_FILENO, "keeper: %s %s: %s\n", what, name, strerror(errno));
-    _exit(70);
-}
 
 static void watch(const struct keeper *keeper, int *fd) {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};

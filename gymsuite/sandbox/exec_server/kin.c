@@ -12,12 +12,12 @@ static FILE *children(pid_t pid) {
     return fopen(path, "re");
 }
 
-void kin_kill(pid_t bubblewrap, bool force) {
-    FILE *list = children(bubblewrap);
+void kin_kill(pid_t parent, bool force) {
+    FILE *list = children(parent);
     int pid, found = 0;
     for (; list && fscanf(list, "%d", &pid) == 1; found++) kill(pid, SIGKILL);
     if (list) fclose(list);
-    if (!found || force) kill(bubblewrap, SIGKILL);
+    if (!found || force) kill(parent, SIGKILL);
 }
 
 bool kin_kill_strays(bool (*known)(pid_t, void *), void *data) {

@@ -34,11 +34,21 @@ static uint64_t permitted_capabilities(void) {
     return data[0].permitted | (uint64_t)data[1].permitted << 32;
 }
 
+static void bound_to(uint64_t set) {
+    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+        if (!(set & BIT(capability))) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
+bool privileges_keep(bool several_users) {
+    uint64_t kept = several_users ? NEEDED | BIT(CAP_SETPCAP) : 0;
+    bound_to(kept);
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return !set_capabilities(kept);
+}
+
 void privileges_reduce(void) {
     uint64_t permitted = permitted_capabilities();
-    if (permitted & BIT(CAP_SETPCAP))
-        for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
-            prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    if (permitted & BIT(CAP_SETPCAP)) bound_to(0);
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     held = permitted & NEEDED;
     if (permitted && set_capabilities(held)) die("cannot give up capabilities");

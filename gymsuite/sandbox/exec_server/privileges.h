@@ -6,6 +6,9 @@
 
 #include "accounts.h"
 
+/* Before there is a server: leaves it what it takes to change users, or nothing. */
+bool privileges_keep(bool several_users);
+
 /* Gives up all others for good; called once. */
 void privileges_reduce(void);
 bool privileges_can_change_user(void);

@@ -1,9 +1,7 @@
 #define _GNU_SOURCE
 #include "spaces.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static _Noreturn void give_up(const char *what, const char *name) {
-    dprintf(STDERR_FILENO, "keeper: %s %s: %s\n", what, name, strerror(errno));
-    _exit(70);
-}
+#include "scene.h"
 
 static void put(const char *path, const char *text) {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -51,35 +46,11 @@ static void mount_stage(const char *options) {
     if (mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, options)) give_up("cannot mount on", STAGE);
 }
 
-static void take_along(const char *name) {
-    char from[32], to[64], target[PATH_MAX] = "";
-    struct stat status;
-    snprintf(from, sizeof from, "/%s", name);
-    snprintf(to, sizeof to, STAGE "/%s", name);
-    if (lstat(from, &status)) return;
-    if (S_ISLNK(status.st_mode)) {
-        if (readlink(from, target, sizeof target - 1) < 0 || symlink(target, to)) give_up("cannot link", to);
-        return;
-    }
-    if (mkdir(to, 0755)) give_up("cannot make", to);
-    if (mount(from, to, NULL, MS_BIND | MS_REC, NULL)) give_up("cannot bind", from);
-}
-
-/* Each mount costs, for each mount that bubblewrap makes. Where they cannot be told apart, they stay. */
-static void leave_out(const char *path) {
-    while (!umount2(path, MNT_DETACH)) continue;
-}
-
-/* Where a program's loader, its libraries and its settings are, and the devices and processes. */
+/* What it takes to make sandboxes in: no more, as each starts with a copy of it. */
 static void strip(void) {
-    const char *const needed[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix", "gnu", "dev", "proc"};
     mount_stage("mode=755,size=1m");
-    if (mkdir(STAGE STAGE, 0755)) give_up("cannot make", STAGE STAGE);
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) take_along(needed[i]);
-    leave_out(STAGE "/dev/shm");
-    leave_out(STAGE "/dev/pts");
-    leave_out(STAGE "/dev/mqueue");
-    leave_out(STAGE "/dev/hugepages");
+    if (mkdir(STAGE STAGE, 0755) || mkdir(STAGE "/proc", 0755)) give_up("cannot make", STAGE STAGE);
+    if (mount("/proc", STAGE "/proc", NULL, MS_BIND | MS_REC, NULL)) give_up("cannot bind", "/proc");
     if (chdir(STAGE) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
         give_up("cannot leave", "the root directory");
 }

@@ -6,8 +6,8 @@
 #define PROGRAM "exec-server" /* its name there */
 #define UPPER STAGE "/upper" /* in the mount namespace of a sandbox's process: what the sandbox writes */
 
-/* `own` is the keeper's. `outside` is as the machine's, and sees what is mounted there later. `bare` has what bubblewrap needs to run, and little
-   else: it reads the list of all mounts for each one that it makes. So no sandbox starts with the mounts of others. */
+/* `own` is the keeper's. `outside` is as the machine's, and sees what is mounted there later. `bare` has next to nothing, and
+   none of the machine's files: in a copy of it each sandbox is made. */
 struct spaces {
     int own, outside, bare;
 };

@@ -8,23 +8,26 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* All sandboxes of one user share what the kernel lets a user have, which is 128 on most machines. Where this cannot be
-   set, one of them may take all. */
-static void leave_some_watches(void) {
-    int fd = open("/proc/sys/user/max_inotify_instances", O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    if (write(fd, "16", 2) < 0) errno = 0;
+#include "scene.h"
+
+static bool put(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    int error = errno;
     close(fd);
+    errno = error;
+    return done;
 }
 
 /* The namespace belongs to whoever makes it, and stays for as long as this process, or a descriptor. */
 static _Noreturn void hold(uid_t uid, gid_t gid, int ready, int over) {
     char byte = 0;
     bool made = !setgroups(0, NULL) && !setresgid(gid, gid, gid) && !setresuid(uid, uid, uid) && !unshare(CLONE_NEWUSER);
-    if (made) leave_some_watches();
     if (!made || write(ready, &byte, 1) < 0 || read(over, &byte, 1) < 0) _exit(1);
     _exit(0);
 }
@@ -32,12 +35,8 @@ static _Noreturn void hold(uid_t uid, gid_t gid, int ready, int over) {
 static bool map(pid_t pid, const char *file, unsigned root, unsigned first, unsigned count) {
     char path[64], text[96];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    int size = snprintf(text, sizeof text, "0 %u 1\n1 %u %u\n", root, first, count);
-    bool done = write(fd, text, (size_t)size) == size;
-    close(fd);
-    return done;
+    snprintf(text, sizeof text, "0 %u 1\n1 %u %u\n", root, first, count);
+    return put(path, text);
 }
 
 static int enter_by(pid_t pid, uid_t uid, gid_t gid, unsigned first, unsigned count) {
@@ -67,3 +66,36 @@ int users_make(uid_t uid, gid_t gid, unsigned first, unsigned count) {
     errno = error;
     return fd;
 }
+
+static void put_or_give_up(const char *path, const char *text) {
+    if (!put(path, text)) give_up("cannot write", path);
+}
+
+/* One user has one number in it, another outside. */
+static void make_with_one(unsigned uid, unsigned gid, unsigned outer_uid, unsigned outer_gid) {
+    char text[64];
+    if (unshare(CLONE_NEWUSER)) give_up("cannot have", "a user namespace");
+    /* Whoever gains capabilities loses sight of its own files in /proc. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    put_or_give_up("/proc/self/setgroups", "deny");
+    snprintf(text, sizeof text, "%u %u 1", uid, outer_uid);
+    put_or_give_up("/proc/self/uid_map", text);
+    snprintf(text, sizeof text, "%u %u 1", gid, outer_gid);
+    put_or_give_up("/proc/self/gid_map", text);
+}
+
+/* What the kernel counts for a user of the machine, all sandboxes share: 128 watches on most. Where /proc/sys is
+   read-only, one of them may take all of them; and only the system call filter refuses user namespaces. */
+static void limit_below(bool another) {
+    if (!put("/proc/sys/user/max_inotify_instances", "16")) errno = 0;
+    if (!put("/proc/sys/user/max_user_namespaces", another ? "1" : "0")) errno = 0;
+}
+
+void users_enter(int users, bool another) {
+    if (users < 0) make_with_one(0, 0, getuid(), getgid());
+    else if (setns(users, CLONE_NEWUSER)) give_up("cannot enter", "a user namespace");
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    limit_below(another);
+}
+
+void users_become(unsigned uid, unsigned gid) { make_with_one(uid, gid, 0, 0); }
