@@ -70,7 +70,7 @@ def words(host: LocalHost, place: Place) -> list[str]:
         workdir="" if image.frozen else directory(image, place.workdir),
         network=place.network,
         account=place.account,
-        # Who can become others needs to be root, and files of others would be no user's of the image.
+        # Who can become others needs to be root; files of others would be no user's of an image.
         users=host.users and place.in_memory and place.account == ROOT,
     )
     return [*enforcement.settings(), "--", *enforcement.own(), *scene.words()]

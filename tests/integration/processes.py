@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gymsuite import Sandbox
 from gymsuite.sandbox import hierarchies
-from gymsuite.sandbox.scene import SERVER
 from gymsuite.sandbox.local import LocalHost, LocalSandbox
+from gymsuite.sandbox.scene import SERVER
 
 PATIENCE = 30.0
 KEPT = re.compile(r"/tmp/[0-9a-f]{16}")  # noqa: S108 - in the keeper's own mount namespace
