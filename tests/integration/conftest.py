@@ -55,6 +55,13 @@ def missing(what: str, reason: str) -> None:
     pytest.skip(f"{what}: {reason}")
 
 
+@pytest.fixture
+def client() -> Iterator[DockerClient]:
+    """Of Docker Engine, to look past us at what there is."""
+    with contextlib.closing(DockerClient.from_env()) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def local_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalHost]:
     try:

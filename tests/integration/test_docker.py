@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,12 +54,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-@pytest.fixture
-def client() -> Iterator[DockerClient]:
-    with contextlib.closing(DockerClient.from_env()) as client:
-        yield client
 
 
 @pytest.fixture

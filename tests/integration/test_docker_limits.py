@@ -1,9 +1,7 @@
 """What a container may write, and for how long it lives."""
 
 import asyncio
-import contextlib
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +25,6 @@ PATIENCE = 60.0
 MIB = 1 << 20
 SMALL = SandboxSpec(image="fixture", memory_bytes=256 * MIB, disk_bytes=32 * MIB, inodes=1000)
 FILL = "head -c 1G /dev/zero > {0}/filler; stat -c %s {0}/filler"
-
-
-@pytest.fixture
-def client() -> Iterator[DockerClient]:
-    with contextlib.closing(DockerClient.from_env()) as client:
-        yield client
 
 
 def test_a_full_workdir_is_an_error_of_the_command_and_is_told(docker: Provider) -> None:

@@ -7,7 +7,6 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,12 +45,6 @@ with creating(Path(cache), name), socket.socket(socket.AF_UNIX) as engine:
         pass
     os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-@pytest.fixture
-def client() -> Iterator[DockerClient]:
-    with contextlib.closing(DockerClient.from_env()) as client:
-        yield client
 
 
 @pytest.fixture
