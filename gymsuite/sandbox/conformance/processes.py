@@ -104,6 +104,25 @@ async def a_command_that_stops_its_parent_harms_no_neighbour(sandbox: Sandbox) -
     same((await neighbour).stdout, b"unharmed\n")
 
 
+async def processes_that_were_stopped_while_nobody_needed_them_still_serve(
+    sandbox: Sandbox,
+) -> None:
+    """What waits for a command to come can be seen by others, and stopped."""
+    await asyncio.gather(*(shell(sandbox, "sleep 0.2") for _ in range(2)))
+    script = """
+    for process in /proc/[0-9]*; do
+        set -- $(cat $process/stat)
+        if [ $4 = 1 ] && [ $1 != $PPID ]; then kill -STOP $1; fi
+    done
+    echo > stopped; sleep 1
+    """
+    attack = asyncio.create_task(shell(sandbox, script))
+    await appears(sandbox, "stopped")
+    served = await shell(sandbox, "echo served")
+    expect(served.stdout == b"served\n" and not served.timed_out, served)
+    await attack
+
+
 async def a_resident_process_is_spoken_with_and_ends_with_its_tree(sandbox: Sandbox) -> None:
     process = await sandbox.spawn("while read line; do echo got $line; done; echo end >&2; exit 4")
     await process.write(b"one\n")
@@ -144,6 +163,7 @@ CASES: tuple[Case, ...] = tuple(
         a_command_that_kills_all_it_can_leaves_the_sandbox_usable,
         a_command_that_killed_its_parent_still_meets_its_deadline,
         a_command_that_stops_its_parent_harms_no_neighbour,
+        processes_that_were_stopped_while_nobody_needed_them_still_serve,
         a_resident_process_is_spoken_with_and_ends_with_its_tree,
         what_a_resident_process_writes_waits_inside_until_it_is_read,
         a_resident_process_that_cannot_be_run_ends_with_127,

@@ -48,13 +48,13 @@ static void limit_processes(uint32_t processes) {
     if (processes) setrlimit(RLIMIT_NPROC, &limit);
 }
 
-_Noreturn void become(const struct command *command, const struct words *words, volatile pid_t *running, int *refused) {
-    *running = getpid();
+_Noreturn void become(const struct command *command, const struct words *words, struct progress *progress) {
+    progress->running = getpid();
     setpgid(0, 0);
     setpriority(PRIO_PROCESS, 0, 0); /* the server's own is higher */
     limit_processes(command->processes);
     if (privileges_drop(&command->identity)) {
-        *refused = errno;
+        progress->refused = errno;
         _exit(NOT_RUNNABLE);
     }
     if (chdir(words->cwd)) fail("cannot enter the directory", words->cwd, NOT_RUNNABLE);

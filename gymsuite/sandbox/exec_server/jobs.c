@@ -119,7 +119,7 @@ void job_report(struct server *server, struct job *job) {
 /* A command may kill its supervisor. It is PID 1's child then, if it still lives. */
 static void supervisor_reaped(struct job *job, int status, uint64_t cpu_us) {
     siginfo_t info;
-    job->command = *job->supervisor->running;
+    job->command = job->supervisor->progress->running;
     supervisor_forget(job->supervisor);
     job->supervisor = NULL;
     job->supervisor_gone = true;
@@ -136,13 +136,19 @@ void job_reaped(struct server *server, pid_t pid, int status, uint64_t cpu_us) {
     supervisors_reaped(&server->supervisors, pid);
 }
 
+/* It, and the process of its that waits for a command. */
+static void go_on(pid_t supervisor) {
+    kill(supervisor, SIGCONT);
+    kill(-supervisor, SIGCONT);
+}
+
 /* When the supervisor is gone, or its tree will not die, nobody can tell whose the processes are:
    all of them go. */
 static void enforce_stop(const struct server *server, struct job *job) {
     int64_t since = now_us() - job->stopped;
     if (job->tree_gone) return;
     if (job->supervisor && since < OWN_TREE) {
-        kill(job->supervisor->pid, SIGCONT);
+        go_on(job->supervisor->pid);
         tree_kill(job->supervisor->pid, server->jobs == job && !job->next);
         return;
     }
@@ -171,11 +177,11 @@ static void job_empty(struct server *server, struct job *job) {
     job->supervisor = NULL;
 }
 
-static bool begun(const struct job *job) { return !job->supervisor || *job->supervisor->running || job->nudged; }
+static bool begun(const struct job *job) { return !job->supervisor || job->supervisor->progress->running || job->nudged; }
 
 static void nudge(struct job *job) {
     if (begun(job) || now_us() < job->started + NUDGE) return;
-    kill(job->supervisor->pid, SIGCONT);
+    go_on(job->supervisor->pid);
     job->nudged = true;
 }
 

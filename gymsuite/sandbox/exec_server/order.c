@@ -9,7 +9,6 @@ enum { TEXT_BYTES = 64 << 10, ENDS = 3 };
 
 struct order {
     uint32_t processes;
-    bool announced;
     struct identity identity;
 };
 
@@ -18,10 +17,10 @@ union rights {
     char room[CMSG_SPACE(ENDS * sizeof(int))];
 };
 
-bool order_fits(const struct command *command) { return command->size <= TEXT_BYTES; }
+bool order_fits(const struct command *command) { return !command->announced && command->size <= TEXT_BYTES; }
 
 bool order_send(int control, const struct command *command, struct ends ends) {
-    struct order order = {command->processes, command->announced, command->identity};
+    struct order order = {command->processes, command->identity};
     struct iovec parts[2] = {{&order, sizeof order}, {command->text, command->size}};
     union rights rights = {0};
     struct msghdr message = {
@@ -44,7 +43,7 @@ bool order_receive(int control, struct command *command) {
     ssize_t got;
     while ((got = recvmsg(control, &message, 0)) < 0 && errno == EINTR) continue;
     if (got < (ssize_t)sizeof order) return false;
-    *command = (struct command){.processes = order.processes, .announced = order.announced};
+    *command = (struct command){.processes = order.processes};
     command->identity = order.identity;
     command->text = text;
     command->size = (size_t)got - sizeof order;

@@ -5,7 +5,7 @@
 #include "command.h"
 #include "supervise.h"
 
-/* A longer one is for a new supervisor, which has the server's memory before its eyes. */
+/* A longer one, and one whose start is reported, is for a new supervisor, which has the server's memory before its eyes. */
 bool order_fits(const struct command *command);
 
 /* False when the supervisor is gone. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "order.h"
 #include "privileges.h"
 
-enum { CONTROL = 3 };
+enum { CONTROL = 3, STACK_BYTES = 128 << 10 };
 
 struct usage children_usage(void) {
     struct rusage used;
@@ -73,48 +74,81 @@ static bool alone(void) {
     return ended < 0 && errno == ECHILD;
 }
 
+/* What became of a command; of a process that never was one there is nothing to say. */
+static void report_end(const struct progress *progress, int status, bool idle, uint64_t before) {
+    if (progress->refused) report((struct report){.kind = REPORT_REFUSED, .value = progress->refused, .idle = idle}, before);
+    else if (progress->taken) report((struct report){.kind = REPORT_ENDED, .value = status, .idle = idle}, before);
+}
+
 /* The command's end is reported at once; what else lives below the supervisor is waited for. */
-static void watch(pid_t command, uint64_t before) {
+static void watch(pid_t command, uint64_t before, const struct progress *progress) {
     for (bool ended = false;;) {
         int status;
         pid_t pid = wait(&status);
         if (pid < 0 && errno != ECHILD) continue;
         bool idle = pid < 0 || (pid == command && alone());
-        if (pid == command) report((struct report){.kind = REPORT_ENDED, .value = status, .idle = idle}, before);
+        if (pid == command) report_end(progress, status, idle, before);
         else if (idle && ended) report((struct report){.idle = true}, before);
         if (pid == command) ended = true;
         if (idle) return;
     }
 }
 
-static void run(const struct command *command, volatile pid_t *running) {
+static void close_streams(void) {
+    for (int fd = 0; fd < CONTROL; fd++) close(fd);
+}
+
+static void run(const struct command *command, struct progress *progress) {
     uint64_t before = children_usage().cpu_us;
     struct words words = command_words(command);
-    int refused = 0;
+    progress->taken = true;
+    progress->refused = 0;
     /* The child shares this memory until it is another program. */
     pid_t child = vfork();
     bool no_process = child < 0 && errno == EAGAIN;
-    if (!child) become(command, &words, running, &refused);
+    if (!child) become(command, &words, progress);
     if (child < 0) dprintf(STDERR_FILENO, "cannot start a process: %s\n", strerror(errno));
     /* Without this the server would never see the end of the command's output. */
-    close(STDIN_FILENO);
-    close(STDOUT_FILENO);
-    close(STDERR_FILENO);
+    close_streams();
     free(words.argv);
     free(words.env);
     if (child < 0) {
         report((struct report){
             .kind = REPORT_ENDED, .value = NOT_RUNNABLE << 8, .no_process = no_process, .idle = true}, before);
-    } else if (refused) {
-        waitpid(child, NULL, 0);
-        report((struct report){.kind = REPORT_REFUSED, .value = refused, .idle = true}, before);
     } else {
-        if (command->announced) report((struct report){.kind = REPORT_STARTED, .value = child}, before);
-        watch(child, before);
+        if (command->announced && !progress->refused) report((struct report){.kind = REPORT_STARTED, .value = child}, before);
+        watch(child, before, progress);
     }
 }
 
-_Noreturn void supervise(int control, volatile pid_t *running, const struct command *command, struct ends ends) {
+static struct words awaited;
+
+static int await(void *data) {
+    struct progress *progress = data;
+    struct command command;
+    if (!order_receive(CONTROL, &command)) _exit(0);
+    progress->taken = true;
+    awaited = command_words(&command);
+    become(&command, &awaited, progress);
+}
+
+/* The next command's process is there before it is asked for. It shares this memory until it is another program: nobody
+   else uses that meanwhile, and to copy it would take longer than is gained. False when it had nothing to do. */
+static bool run_next(struct progress *progress) {
+    static _Alignas(16) char stack[STACK_BYTES];
+    uint64_t before = children_usage().cpu_us;
+    progress->taken = false;
+    progress->refused = 0;
+    pid_t child = clone(await, stack + sizeof stack, CLONE_VM | SIGCHLD, progress);
+    if (child < 0) return false;
+    watch(child, before, progress);
+    free(awaited.argv);
+    free(awaited.env);
+    awaited = (struct words){0};
+    return progress->taken;
+}
+
+_Noreturn void supervise(int control, struct progress *progress, const struct command *command, struct ends ends) {
     struct command next;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Each command has a process group of its own in it: a session is dearer. */
@@ -123,7 +157,10 @@ _Noreturn void supervise(int control, volatile pid_t *running, const struct comm
     reset_signals();
     privileges_use_own_files();
     go_first();
-    run(command, running);
-    while (order_receive(CONTROL, &next)) run(&next, running);
-    _exit(0);
+    run(command, progress);
+    for (;;) {
+        if (run_next(progress)) continue;
+        if (!order_receive(CONTROL, &next)) _exit(0);
+        run(&next, progress);
+    }
 }

@@ -26,9 +26,16 @@ struct ends {
     int in, out, err;
 };
 
+/* How far a command came; the server, the supervisor and the command's process share it. */
+struct progress {
+    volatile pid_t running; /* its pid, 0 before it starts */
+    volatile bool taken;    /* its process knows what to be */
+    volatile int refused;   /* the errno when it cannot be the user that it should be */
+};
+
 /* Becomes a supervisor whose first command is this one. `control` is its socket to the server, and
-   `running` a number that both share: the command's pid. `ends` are above 3. */
-_Noreturn void supervise(int control, volatile pid_t *running, const struct command *command, struct ends ends);
+   `progress` memory that both share. `ends` are above 3. */
+_Noreturn void supervise(int control, struct progress *progress, const struct command *command, struct ends ends);
 
 /* Of all children that were waited for: their CPU time, and the largest of them. */
 struct usage {

@@ -2,6 +2,7 @@
 #include "supervisors.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,14 +16,14 @@ static struct supervisor *supervisor_new(void) {
     struct supervisor *supervisor = calloc(1, sizeof *supervisor);
     if (!supervisor) die("out of memory");
     void *page = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    supervisor->running = page == MAP_FAILED ? NULL : page;
+    supervisor->progress = page == MAP_FAILED ? NULL : page;
     supervisor->control = -1;
     return supervisor;
 }
 
 void supervisor_forget(struct supervisor *supervisor) {
     int error = errno;
-    if (supervisor->running) munmap((void *)supervisor->running, SHARED_BYTES);
+    if (supervisor->progress) munmap(supervisor->progress, SHARED_BYTES);
     if (supervisor->control >= 0) close(supervisor->control);
     free(supervisor);
     errno = error;
@@ -31,13 +32,13 @@ void supervisor_forget(struct supervisor *supervisor) {
 static struct supervisor *fork_one(const struct command *command, struct ends ends) {
     int pair[2];
     struct supervisor *supervisor = supervisor_new();
-    if (!supervisor->running || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+    if (!supervisor->progress || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
         supervisor_forget(supervisor);
         return NULL;
     }
     supervisor->control = pair[0];
     supervisor->pid = fork();
-    if (!supervisor->pid) supervise(pair[1], supervisor->running, command, ends);
+    if (!supervisor->pid) supervise(pair[1], supervisor->progress, command, ends);
     close(pair[1]);
     if (supervisor->pid > 0) return supervisor;
     supervisor_forget(supervisor);
@@ -55,8 +56,12 @@ static struct supervisor *take_waiting(struct supervisors *all) {
 struct supervisor *supervisor_start(struct supervisors *all, const struct command *command, struct ends ends) {
     struct supervisor *supervisor;
     while (order_fits(command) && (supervisor = take_waiting(all))) {
-        *supervisor->running = 0;
-        if (order_send(supervisor->control, command, ends)) return supervisor;
+        supervisor->progress->running = 0;
+        if (order_send(supervisor->control, command, ends)) {
+            /* It does not take the order itself, so nobody would miss it if it had been stopped. */
+            kill(supervisor->pid, SIGCONT);
+            return supervisor;
+        }
         supervisor_forget(supervisor);
     }
     return fork_one(command, ends);

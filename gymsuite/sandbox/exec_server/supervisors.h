@@ -8,7 +8,7 @@ struct supervisor {
     struct supervisor *next;
     pid_t pid;
     int control;
-    volatile pid_t *running; /* the command, 0 before it starts */
+    struct progress *progress; /* of its command */
 };
 
 struct supervisors {
