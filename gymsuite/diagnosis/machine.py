@@ -1,5 +1,6 @@
 """What the kernel and its settings allow, read below a root so that any machine can be told of."""
 
+import re
 import resource
 import time
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from gymsuite.sandbox.capacity import Machine
 from gymsuite.sandbox.disk import show_size
 
 _AREA = "machine"
+_OLDEST_KERNEL = (5, 12)
+"""The first to let a user without privileges mount overlays, and restrict what is mounted."""
 _WANTED = ("cpu", "memory", "pids")
 _LEAST_PIDS = 8_192
 _LEAST_DESCRIPTORS = 4_096
@@ -42,7 +45,13 @@ def _system(root: Path) -> Finding:
         fix = "gymsuite needs Linux, with /proc mounted"
         return Finding(_AREA, "kernel", "unknown", "no /proc/sys/kernel/osrelease", fix)
     inside = "in a container" if (root / ".dockerenv").exists() else "not in a Docker container"
-    return Finding(_AREA, "kernel", "note", f"Linux {release}, {inside}")
+    detail = f"Linux {release}, {inside}"
+    numbers = re.match(r"(\d+)\.(\d+)", release)
+    if numbers and tuple(map(int, numbers.groups())) < _OLDEST_KERNEL:
+        oldest = ".".join(map(str, _OLDEST_KERNEL))
+        fix = f"the provider local takes Linux {oldest} or later; docker does without"
+        return Finding(_AREA, "kernel", "gap", detail, fix)
+    return Finding(_AREA, "kernel", "note", detail)
 
 
 def _overlay(root: Path) -> Finding:

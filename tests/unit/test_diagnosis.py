@@ -78,6 +78,14 @@ def test_what_forbids_user_namespaces_is_named_with_its_fix(
     assert f"{setting.replace('/', '.')}=" in found.fix
 
 
+def test_a_kernel_that_is_too_old_for_local_sandboxes_is_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "proc/sys/kernel/osrelease"
+    path.parent.mkdir(parents=True)
+    for release, state in (("5.10.0-28-amd64", "gap"), ("5.12.1", "note"), ("6.1.0-13", "note")):
+        path.write_text(release)
+        assert _find([*machine(tmp_path)], "kernel").state == state
+
+
 def test_a_kernel_without_overlayfs_is_a_gap(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/filesystems").write_text("nodev\ttmpfs\n\text4\n")
