@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from gymsuite.bench.workload import Runner
+from gymsuite.complaints import complaints
 from gymsuite.errors import UsageError
 from gymsuite.types import Model
 
@@ -96,8 +97,5 @@ def read(path: Path) -> BenchReport:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"])) or "the whole file"
-        raise UsageError(
-            f"{path} is no report of `gymsuite bench --out`: {where}: {problem['msg']}"
-        ) from error
+        what = complaints(error, "the whole file")
+        raise UsageError(f"{path} is no report of `gymsuite bench --out`: {what}") from error

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import DefinitionError
 
 
@@ -58,9 +59,7 @@ def checked(
         try:
             yield kind.model_validate(row)
         except ValidationError as error:
-            problem = error.errors()[0]
-            where = ".".join(map(str, problem["loc"])) or "row"
-            raise DefinitionError(f"{path}:{number}: {where}: {problem['msg']}") from error
+            raise DefinitionError(f"{path}:{number}: {complaints(error, 'row')}") from error
 
 
 def _decoded(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Any]]:

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import UsageError
 from gymsuite.mcp.desk import Desk, FullError, Sitting
 from gymsuite.types import Model
@@ -140,6 +141,4 @@ async def _body(request: Request, kind: type[Any]) -> Any:  # noqa: ANN401 - an 
     try:
         return kind.model_validate_json(bytes(data) or b"{}")
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"])) or "body"
-        raise _Refused(422, f"{where}: {problem['msg']}") from error
+        raise _Refused(422, complaints(error, "body")) from error

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import DefinitionError, UsageError
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -80,9 +81,7 @@ def _entry(path: Path, name: str, entry: object, variables: Mapping[str, str]) -
     try:
         return kind.model_validate(_filled(entry, variables, where))
     except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        raise DefinitionError(f"{where}: {place}: {problem['msg']}") from error
+        raise DefinitionError(f"{where}: {complaints(error)}") from error
 
 
 def _filled(value: Any, variables: Mapping[str, str], where: str) -> Any:  # noqa: ANN401 - any JSON

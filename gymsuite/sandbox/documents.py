@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gymsuite.complaints import complaints
 from gymsuite.errors import UsageError
 
 _MACHINES: Mapping[str, str] = {
@@ -115,6 +116,4 @@ def parse(document: type[D], data: bytes, name: str) -> D:
     try:
         return document.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{name} cannot be read: {where}: {first['msg']}") from error
+        raise UsageError(f"{name} cannot be read: {complaints(error)}") from error

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gymsuite.chat import ChatSettings, open_chat
+from gymsuite.complaints import complaints
 from gymsuite.environment import Respond
 from gymsuite.errors import Truncated, UsageError, UserFault
 from gymsuite.tools import Context, Tool
@@ -76,7 +77,7 @@ def settings_of(options: Mapping[str, str]) -> tuple[ChatSettings, str | None] |
         settings = ChatSettings(base_url=options[URL], model=options[MODEL])
     except ValidationError as error:
         # The text of the error would repeat an address that may hold a password.
-        raise UsageError(f"--set {URL}: {error.errors()[0]['msg']}") from None
+        raise UsageError(f"--set {URL}: {complaints(error)}") from None
     return settings, _key(options.get(KEY_FILE, ""))
 
 
