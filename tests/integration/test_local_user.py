@@ -99,6 +99,28 @@ def test_an_ordinary_user_has_the_same_sandboxes(open_path: Path) -> None:
     assert [line for line in skipped if "not limit" not in line] == []
 
 
+@needs_root
+@needs_setpriv
+def test_root_that_may_not_mount_as_in_most_containers_has_the_same_sandboxes(
+    tmp_path: Path,
+) -> None:
+    suite = ("test_local.py", "test_local_snapshot.py", "test_images_users.py")
+    tests = [str(ROOT / "tests/integration" / name) for name in suite]
+    options = ["-q", "-rs", "-m", "local", "-p", "no:cacheprovider", "--basetemp", str(tmp_path)]
+    bounds = ["setpriv", "--bounding-set", "-sys_admin,-sys_ptrace", "--inh-caps", "-all"]
+    done = subprocess.run(
+        [*bounds, sys.executable, "-m", "pytest", *options, *tests],
+        env={**os.environ, "CI": "true"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
+    assert " skipped" not in done.stdout, done.stdout
+
+
 OPEN_ONE = """
 import asyncio, sys, tempfile
 from pathlib import Path

@@ -34,6 +34,11 @@ static uint64_t permitted_capabilities(void) {
     return data[0].permitted | (uint64_t)data[1].permitted << 32;
 }
 
+bool privileges_suffice(void) {
+    uint64_t wanted = BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_PTRACE) | BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_CHOWN);
+    return (permitted_capabilities() & wanted) == wanted;
+}
+
 static void bound_to(uint64_t set) {
     for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         if (!(set & BIT(capability))) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);

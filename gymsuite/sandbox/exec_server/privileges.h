@@ -6,6 +6,9 @@
 
 #include "accounts.h"
 
+/* Whether this process may make sandboxes where it is. */
+bool privileges_suffice(void);
+
 /* Before there is a server: leaves it what it takes to change users, or nothing. */
 bool privileges_keep(bool several_users);
 

@@ -3,34 +3,15 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "privileges.h"
 #include "scene.h"
-
-static void put(const char *path, const char *text) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, text, strlen(text)) < 0) give_up("cannot write", path);
-    close(fd);
-}
-
-/* An ordinary user may mount only in a user namespace of its own. */
-static void enter_user_namespace(void) {
-    char map[64];
-    uid_t uid = getuid();
-    gid_t gid = getgid();
-    if (unshare(CLONE_NEWUSER)) give_up("cannot have", "a user namespace");
-    put("/proc/self/setgroups", "deny");
-    snprintf(map, sizeof map, "%u %u 1", uid, uid);
-    put("/proc/self/uid_map", map);
-    snprintf(map, sizeof map, "%u %u 1", gid, gid);
-    put("/proc/self/gid_map", map);
-}
+#include "users.h"
 
 static void enter_another(void) {
     if (unshare(CLONE_NEWNS)) give_up("cannot have", "a mount namespace");
@@ -69,7 +50,7 @@ static void keep_program(void) {
 
 struct spaces spaces_make(void) {
     struct spaces spaces;
-    if (getuid()) enter_user_namespace();
+    if (!privileges_suffice()) users_enter_own();
     enter_another();
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) give_up("cannot separate", "/");
     spaces.outside = current();

@@ -28,6 +28,8 @@ static bool put(const char *path, const char *text) {
 static _Noreturn void hold(uid_t uid, gid_t gid, int ready, int over) {
     char byte = 0;
     bool made = !setgroups(0, NULL) && !setresgid(gid, gid, gid) && !setresuid(uid, uid, uid) && !unshare(CLONE_NEWUSER);
+    /* Its starter may have no rights to a process of the whole machine's root. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     if (!made || write(ready, &byte, 1) < 0 || read(over, &byte, 1) < 0) _exit(1);
     _exit(0);
 }
@@ -99,3 +101,43 @@ void users_enter(int users, bool another) {
 }
 
 void users_become(unsigned uid, unsigned gid) { make_with_one(uid, gid, 0, 0); }
+
+/* The users that there are here, for the namespace of another process. */
+static bool keep_numbers(pid_t pid, const char *file) {
+    char path[64], text[1024];
+    unsigned first, outside, count;
+    size_t size = 0;
+    snprintf(path, sizeof path, "/proc/self/%s", file);
+    FILE *own = fopen(path, "re");
+    if (!own) return false;
+    while (size < sizeof text && fscanf(own, "%u %u %u", &first, &outside, &count) == 3)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%u %u %u\n", first, first, count);
+    fclose(own);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    return size < sizeof text && put(path, text);
+}
+
+/* Only from outside can it have more users than one. */
+static void make_with_all(void) {
+    int left[2], status;
+    char byte = 0;
+    pid_t inside = getpid();
+    if (pipe2(left, O_CLOEXEC)) give_up("cannot make", "a pipe");
+    pid_t outside = fork();
+    if (!outside) {
+        close(left[1]);
+        if (read(left[0], &byte, 1) != 1) _exit(EPERM);
+        _exit(keep_numbers(inside, "uid_map") && keep_numbers(inside, "gid_map") ? 0 : errno);
+    }
+    if (outside < 0 || unshare(CLONE_NEWUSER)) give_up("cannot have", "a user namespace");
+    if (write(left[1], &byte, 1) != 1 || waitpid(outside, &status, 0) < 0) give_up("cannot have", "users");
+    errno = WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
+    if (errno) give_up("cannot have", "the users of its own user namespace");
+    close(left[0]);
+    close(left[1]);
+}
+
+void users_enter_own(void) {
+    if (getuid()) make_with_one(getuid(), getgid(), getuid(), getgid());
+    else make_with_all();
+}
