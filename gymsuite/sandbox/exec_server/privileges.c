@@ -39,6 +39,12 @@ bool privileges_suffice(void) {
     return (permitted_capabilities() & wanted) == wanted;
 }
 
+bool privileges_become(uid_t uid, gid_t gid) {
+    prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+    if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)) return false;
+    return !set_capabilities(BIT(CAP_SYS_ADMIN));
+}
+
 static void bound_to(uint64_t set) {
     for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         if (!(set & BIT(capability))) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);

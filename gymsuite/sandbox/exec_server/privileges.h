@@ -3,8 +3,12 @@
 #define GYMSUITE_PRIVILEGES_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "accounts.h"
+
+/* Another user, who may still make namespaces, also where a hardened machine lets no ordinary user do so. */
+bool privileges_become(uid_t uid, gid_t gid);
 
 /* Whether this process may make sandboxes where it is. */
 bool privileges_suffice(void);

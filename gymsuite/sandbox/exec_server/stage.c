@@ -175,8 +175,9 @@ _Noreturn void stage_act(struct actor actor) {
     if (error) give_up("cannot join", "a cgroup");
     scene_read(&scene, &message);
     open_events(&scene, &actor);
-    int users = scene.count ? users_make(actor.uid, actor.gid, scene.first, scene.count) : -1;
-    if (scene.count && users < 0) give_up("cannot have", "more users");
+    bool own = getuid() == actor.uid;
+    int users = own ? -1 : users_make(actor.uid, actor.gid, scene.first, scene.count);
+    if (!own && users < 0) give_up("cannot have", "a user namespace");
     set_stage(&scene, &actor, &pieces);
     prefer_server(actor.groups);
     leave_some(RLIMIT_SIGPENDING, 16);

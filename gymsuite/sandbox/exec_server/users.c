@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "privileges.h"
 #include "scene.h"
 
 static bool put(const char *path, const char *text) {
@@ -27,17 +27,19 @@ static bool put(const char *path, const char *text) {
 /* The namespace belongs to whoever makes it, and stays for as long as this process, or a descriptor. */
 static _Noreturn void hold(uid_t uid, gid_t gid, int ready, int over) {
     char byte = 0;
-    bool made = !setgroups(0, NULL) && !setresgid(gid, gid, gid) && !setresuid(uid, uid, uid) && !unshare(CLONE_NEWUSER);
+    bool made = privileges_become(uid, gid) && !unshare(CLONE_NEWUSER);
     /* Its starter may have no rights to a process of the whole machine's root. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    if (!made || write(ready, &byte, 1) < 0 || read(over, &byte, 1) < 0) _exit(1);
+    if (!made) _exit(errno);
+    if (write(ready, &byte, 1) < 0 || read(over, &byte, 1) < 0) _exit(1);
     _exit(0);
 }
 
 static bool map(pid_t pid, const char *file, unsigned root, unsigned first, unsigned count) {
     char path[64], text[96];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    snprintf(text, sizeof text, "0 %u 1\n1 %u %u\n", root, first, count);
+    int size = snprintf(text, sizeof text, "0 %u 1\n", root);
+    if (count) snprintf(text + size, sizeof text - (size_t)size, "1 %u %u\n", first, count);
     return put(path, text);
 }
 
@@ -61,10 +63,11 @@ int users_make(uid_t uid, gid_t gid, unsigned first, unsigned count) {
     close(ready[1]);
     close(over[0]);
     if (pid > 0 && read(ready[0], &byte, 1) == 1) fd = enter_by(pid, uid, gid, first, count);
-    int error = errno;
+    int error = errno, status;
     close(ready[0]);
     close(over[1]);
-    if (pid > 0) waitpid(pid, NULL, 0);
+    /* Where there was none to open, its process says why. */
+    if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status)) error = WEXITSTATUS(status);
     errno = error;
     return fd;
 }

@@ -1,12 +1,12 @@
-/* User namespaces: one with many users in it, which only the machine's root can make, and those with one. */
+/* User namespaces, with one user or with many. */
 #ifndef GYMSUITE_USERS_H
 #define GYMSUITE_USERS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Root inside is `uid` and `gid` outside, who may enter it, and the others follow on from `first`. Returns a descriptor,
-   or -1 with errno. */
+/* For the machine's root: root inside is `uid` and `gid` outside, who may enter it, and the others follow on from `first`.
+   Returns a descriptor, or -1 with errno. */
 int users_make(uid_t uid, gid_t gid, unsigned first, unsigned count);
 
 /* For whoever may not make sandboxes: makes and enters one in which that is allowed. Its users keep their numbers; an ordinary user's
