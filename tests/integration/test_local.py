@@ -10,6 +10,7 @@ import pytest
 from gymsuite import SandboxError, SandboxSpec
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.local import LocalHost, open_build, open_local
+from gymsuite.sandbox.trees import Owner, settle
 
 from .processes import PATIENCE, assert_nothing_is_left, busy, status
 
@@ -144,6 +145,29 @@ def test_an_image_that_cannot_be_mounted_says_why_and_leaves_nothing(
             pytest.fail("it opened")
 
     with pytest.raises(SandboxError, match="no-such-layer"):
+        asyncio.run(main())
+    assert_nothing_is_left(local_host, set())
+
+
+@pytest.mark.parametrize("name", ["proc", "dev"])
+@pytest.mark.parametrize("target", ["/", "/var", None])
+def test_an_image_cannot_say_where_the_kernels_files_are(
+    local_host: LocalHost, local_image: Image, tmp_path: Path, name: str, target: str | None
+) -> None:
+    for directory in (tmp_path, tmp_path / "var"):
+        directory.mkdir(exist_ok=True)
+    if target is None:
+        (tmp_path / name).touch()
+    else:
+        (tmp_path / name).symlink_to(target)
+    settle(tmp_path, Owner(local_host.uid, local_host.gid))
+    image = replace(local_image, layers=(*local_image.layers, tmp_path))
+
+    async def main() -> None:
+        async with open_local(local_host, image, SPEC):
+            pytest.fail("it opened")
+
+    with pytest.raises(SandboxError, match=f"cannot mount on /{name}: Not a directory"):
         asyncio.run(main())
     assert_nothing_is_left(local_host, set())
 

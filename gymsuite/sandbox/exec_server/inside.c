@@ -100,8 +100,17 @@ static void link_to(const char *target, const char *path) {
     if (symlink(target, path)) give_up("cannot link", path);
 }
 
+/* Not where a link of an image leads: a command could make it lead elsewhere, and what is to hide a part may miss it. */
+static void own_directory(const char *path) {
+    struct stat status;
+    if (mkdir(path, 0755) && errno != EEXIST) give_up("cannot make", path);
+    if (lstat(path, &status)) give_up("cannot look at", path);
+    errno = ENOTDIR;
+    if (!S_ISDIR(status.st_mode)) give_up("cannot mount on", path);
+}
+
 static void put_devices(const struct scene *scene, const struct pieces *pieces) {
-    if (mkdir("/dev", 0755) && errno != EEXIST) give_up("cannot make", "/dev");
+    own_directory("/dev");
     if (mount("tmpfs", "/dev", "tmpfs", MS_NOSUID, "mode=755,size=64k")) give_up("cannot mount on", "/dev");
     for (int i = 0; i < DEVICES; i++) put(pieces->devices[i], names[i]);
     if (mkdir("/dev/pts", 0755) || mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"))
@@ -143,6 +152,7 @@ static void make_root(const struct scene *scene, const struct pieces *pieces) {
     enter_root();
     if (scene->workdir) make_directories(scene->workdir, true);
     put_binds(scene, false);
+    own_directory("/proc");
     put(processes, "/proc");
     put_devices(scene, pieces);
     protect_settings();
