@@ -1,6 +1,9 @@
 """What the local provider promises about this machine: who runs there, and what it makes."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -170,6 +173,39 @@ def test_an_image_cannot_say_where_the_kernels_files_are(
     with pytest.raises(SandboxError, match=f"cannot mount on /{name}: Not a directory"):
         asyncio.run(main())
     assert_nothing_is_left(local_host, set())
+
+
+LATER_MOUNT = """
+import asyncio, subprocess, sys
+from pathlib import Path
+from gymsuite import SandboxSpec
+from gymsuite.sandbox.image import Image
+from gymsuite.sandbox.local import LocalHost, open_local
+
+async def main(folder):
+    shown, layer = folder / "shown", folder / "layer"
+    for path in (shown / "below", layer):
+        path.mkdir(parents=True)
+    host = LocalHost.probe(folder / "cache")
+    programs = filter(Path.exists, map(Path, ("/usr", "/bin", "/lib", "/lib64")))
+    image = Image("i", "", "host", (layer,), binds=(*programs, shown))
+    async with open_local(host, image, SandboxSpec(image="i")) as sandbox:
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", shown / "below"], check=True)
+        (shown / "below/secret").touch()
+        listed = await sandbox.exec(["/usr/bin/ls", str(shown), str(shown / "below")], timeout=30)
+        print(listed.output)
+    host.close()
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_what_this_machine_mounts_later_does_not_show_inside(tmp_path: Path) -> None:
+    # An ordinary user makes mounts as root of a namespace.
+    own = "-m" if os.geteuid() == 0 else "-Urm"
+    command = ["unshare", own, "--propagation", "shared", sys.executable, "-c", LATER_MOUNT]
+    done = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"{tmp_path}/shown:", "below", f"{tmp_path}/shown/below:"]
 
 
 def test_a_description_admits_what_is_not_enforced(

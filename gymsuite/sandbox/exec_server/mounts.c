@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,7 +32,8 @@ bool mounts_attach(int tree, const char *path) {
 }
 
 bool mounts_restrict(int tree, unsigned flags) {
-    struct attributes attributes = {.set = flags};
+    /* What is mounted below its source later would show here, too, and not be restricted. */
+    struct attributes attributes = {.set = flags, .propagation = MS_PRIVATE};
     return !syscall(MOUNT_SETATTR, tree, "", AT_EMPTY_PATH | RECURSIVE, &attributes, sizeof attributes);
 }
 
