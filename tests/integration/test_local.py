@@ -12,7 +12,7 @@ import pytest
 
 from gymsuite import SandboxError, SandboxSpec
 from gymsuite.sandbox.image import Image
-from gymsuite.sandbox.local import LocalHost, open_build, open_local
+from gymsuite.sandbox.local import LocalHost, LocalSandbox, open_build, open_local
 from gymsuite.sandbox.trees import Owner, settle
 
 from .processes import PATIENCE, assert_nothing_is_left, busy, status
@@ -46,6 +46,19 @@ def test_a_sandbox_belongs_to_an_unprivileged_user_of_the_host(
     assert {uid for uid in uids if uid < 1_000_000_000} == {local_host.uid}
     assert {frozenset(gids) for _, gids, _ in found} == {frozenset({str(local_host.gid)})}
     assert {int(capabilities, 16) for _, _, capabilities in found} == {0}
+
+
+def test_what_waits_for_a_sandboxs_end_has_no_capability_in_it(
+    local_host: LocalHost, local_image: Image
+) -> None:
+    async def main() -> list[list[str]]:
+        async with open_local(local_host, local_image, SPEC) as sandbox:
+            assert isinstance(sandbox, LocalSandbox)
+            await sandbox.exec("true", timeout=PATIENCE)
+            kinds = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+            return [status(sandbox.pid, kind) for kind in kinds]
+
+    assert asyncio.run(main()) == [["0" * 16]] * 5
 
 
 def test_even_a_file_of_root_that_is_shown_inside_cannot_be_read(

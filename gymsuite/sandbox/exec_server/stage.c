@@ -18,6 +18,7 @@
 
 #include "inside.h"
 #include "mounts.h"
+#include "privileges.h"
 #include "upper.h"
 #include "users.h"
 
@@ -154,6 +155,7 @@ static void open_events(struct scene *scene, const struct actor *actor) {
 static _Noreturn void attend(pid_t first) {
     int status;
     prctl(PR_SET_NAME, "gymsuite-stage");
+    if (!privileges_keep(false)) _exit(70);
     if (syscall(SYS_close_range, 0, ~0U, 0))
         for (int fd = 0; fd < 65536; fd++) close(fd);
     while (waitpid(first, &status, 0) < 0)
