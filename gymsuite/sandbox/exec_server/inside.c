@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -159,16 +160,22 @@ static void make_root(const struct scene *scene, const struct pieces *pieces) {
     put_masks(scene, pieces);
 }
 
+/* The starter may have ended before that is asked for; in here, the number of every parent outside is 0. */
+static void end_with(int starter) {
+    struct pollfd ended = {.fd = starter, .events = POLLIN};
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (poll(&ended, 1, 0)) _exit(70);
+}
+
 _Noreturn void inside_run(const struct scene *scene, const struct pieces *pieces) {
     char *const nothing[] = {NULL};
-    /* Before anything that takes time: whoever started this may end any moment. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    end_with(pieces->starter); /* before anything that takes time */
     if (!scene->network) start_loopback();
     if (sethostname("sandbox", 7)) give_up("cannot set", "the host name");
     make_root(scene, pieces);
     if (scene->uid || scene->gid) users_become(scene->uid, scene->gid);
     if (!privileges_keep(scene->count > 0)) give_up("cannot give up", "capabilities");
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    end_with(pieces->starter); /* to become another user undid it */
     for (int i = 0; i < scene->event_count; i++) dup2(scene->events[i].opened, scene->events[i].fd);
     execve(SERVER, scene->serve, nothing);
     give_up("cannot run", SERVER);

@@ -10,9 +10,10 @@
 
 enum { DEVICES = 6 };
 
-/* Mounts that are nowhere yet, as descriptors. `empty` has one for each mask that is not closed. */
+/* Mounts that are nowhere yet, as descriptors, and that of the process that started this one. `empty` has one for each
+   mask that is not closed. */
 struct pieces {
-    int program, shared, scratch, devices[DEVICES], empty[MAX_PIECES];
+    int starter, program, shared, scratch, devices[DEVICES], empty[MAX_PIECES];
 };
 
 const char *device_path(int number);

@@ -187,6 +187,8 @@ _Noreturn void stage_act(struct actor actor) {
     drop_privileges(actor.uid, actor.gid);
     users_enter(users, scene.uid || scene.gid);
     end_with(keeper);
+    pieces.starter = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (pieces.starter < 0) give_up("cannot watch", "itself");
     pid_t first = inside_clone(&scene);
     if (first) attend(first);
     inside_run(&scene, &pieces);
