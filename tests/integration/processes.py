@@ -79,10 +79,22 @@ def assert_nothing_is_left(host: LocalHost, processes: set[int]) -> None:
     assert [pid for pid in children() if pid == keeper] == [keeper]
     assert not [pid for pid in tree(keeper) if SERVER in command_line(pid)]
     assert len(cgroups_of(os.getpid())) <= len(host.cgroups.parents)
-    mounts = Path(f"/proc/{keeper}/mountinfo").read_text().splitlines()
-    assert not [line for line in mounts if KEPT.fullmatch(line.split()[4])]
+    assert_released(keeper)
     assert not host.scratches.parent.exists() or not list(host.scratches.parent.glob("*/*"))
     assert str(host.scratches.parent) not in Path("/proc/self/mountinfo").read_text()
+
+
+def assert_released(keeper: int) -> None:
+    """Wait until a keeper has none of its snapshots: of those that are given up it hears later."""
+    deadline = time.monotonic() + PATIENCE
+    while (left := kept_by(keeper)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not left
+
+
+def kept_by(keeper: int) -> list[str]:
+    mounts = Path(f"/proc/{keeper}/mountinfo").read_text().splitlines()
+    return [line for line in mounts if KEPT.fullmatch(line.split()[4])]
 
 
 async def busy(sandbox: Sandbox) -> set[int]:
