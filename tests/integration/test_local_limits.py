@@ -325,3 +325,18 @@ def test_what_tells_of_the_machine_is_masked(local_host: LocalHost, local_image:
             return (await sandbox.exec(script, timeout=PATIENCE)).stdout
 
     assert asyncio.run(main()) == b""
+
+
+def test_without_cgroups_a_pipe_in_their_place_keeps_no_sandbox_from_starting(
+    no_cgroups: LocalHost, local_image: Image
+) -> None:
+    pipes = "mkdir -p /sys/fs/cgroup; cd /sys/fs/cgroup; mkfifo memory.events pids.events"
+
+    async def main() -> bytes:
+        async with open_local(no_cgroups, local_image, spec()) as sandbox:
+            await sandbox.exec(pipes, timeout=PATIENCE)
+            async with asyncio.timeout(PATIENCE / 2):
+                await sandbox.snapshot()
+            return (await sandbox.exec("echo up", timeout=PATIENCE)).stdout
+
+    assert asyncio.run(main()) == b"up\n"
