@@ -188,6 +188,26 @@ def test_an_image_cannot_say_where_the_kernels_files_are(
     assert_nothing_is_left(local_host, set())
 
 
+def test_what_is_hidden_may_lie_where_no_sandbox_can_look(
+    local_host: LocalHost, local_image: Image, tmp_path: Path
+) -> None:
+    hidden = tmp_path / "closed/packages"
+    hidden.mkdir(parents=True)
+    (hidden / "secret").touch()
+    tmp_path.chmod(0o755)
+    hidden.parent.chmod(0o700)
+    image = replace(local_image, binds=(*local_image.binds, tmp_path), hides=(hidden,))
+
+    async def main() -> bytes:
+        async with open_local(local_host, image, SPEC) as sandbox:
+            listing = await sandbox.exec(f"cd {tmp_path} && find .", timeout=PATIENCE)
+            return listing.stdout
+
+    listed = asyncio.run(main()).split()
+    assert b"./closed" in listed
+    assert b"./closed/packages/secret" not in listed
+
+
 LATER_MOUNT = """
 import asyncio, subprocess, sys
 from pathlib import Path

@@ -136,9 +136,16 @@ static void protect_settings(void) {
     put_read_only(tree, "/proc/sys");
 }
 
+/* Where this process cannot look, with all its capabilities, no command can. */
+static bool out_of_reach(const char *place) {
+    struct stat status;
+    return lstat(place, &status) && errno == EACCES;
+}
+
 static void put_masks(const struct scene *scene, const struct pieces *pieces) {
     for (int i = 0; i < scene->mask_count; i++) {
         const struct mask *mask = &scene->masks[i];
+        if (out_of_reach(mask->place)) continue;
         int tree = mask->closed ? mounts_copy("/dev/null", false) : pieces->empty[i];
         if (tree < 0) give_up("cannot hide", mask->place);
         put_read_only(tree, mask->place);
