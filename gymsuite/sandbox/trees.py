@@ -33,8 +33,12 @@ def settle(tree: Path, owner: Owner | None) -> int:
 
 def remove_mount_points(upper: Path, targets: Iterable[str]) -> None:
     """Remove the empty files and directories that were made for mounts to lie on."""
+    upper = upper.resolve()
     for target in targets:
         place = upper / target.lstrip("/")
+        # A step may have left a link above it, which leads to what is this machine's.
+        if place.parent.resolve() != place.parent:
+            continue
         with suppress(OSError):
             if stat.S_ISREG(place.lstat().st_mode) and not place.lstat().st_size:
                 place.unlink()
