@@ -327,3 +327,17 @@ def test_a_build_with_the_network_has_the_resolver_of_the_host(
     assert output == resolver.read_bytes()
     without, _ = build(local_host, local_image, "cat /etc/resolv.conf", network=False)
     assert without == b""
+
+
+def test_a_link_to_a_resolver_that_an_image_lacks_is_no_obstacle(
+    local_host: LocalHost, local_image: Image, tmp_path: Path
+) -> None:
+    resolver = Path("/etc/resolv.conf")
+    if not resolver.exists():
+        pytest.skip("this machine has no resolver")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/resolv.conf").symlink_to("../run/systemd/resolve/stub-resolv.conf")
+    settle(tmp_path, Owner(local_host.uid, local_host.gid))
+    image = replace(local_image, layers=(*local_image.layers, tmp_path))
+    output, names = build(local_host, image, "cat /etc/resolv.conf", network=True)
+    assert (output, names) == (resolver.read_bytes(), [])

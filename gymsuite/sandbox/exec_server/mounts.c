@@ -31,6 +31,10 @@ bool mounts_attach(int tree, const char *path) {
     return !syscall(MOVE_MOUNT, tree, "", AT_FDCWD, path, FROM_DESCRIPTOR | FOLLOW_TARGET);
 }
 
+bool mounts_cover(int tree, const char *path) {
+    return !syscall(MOVE_MOUNT, tree, "", AT_FDCWD, path, FROM_DESCRIPTOR);
+}
+
 bool mounts_restrict(int tree, unsigned flags) {
     /* What is mounted below its source later would show here, too, and not be restricted. */
     struct attributes attributes = {.set = flags, .propagation = MS_PRIVATE};

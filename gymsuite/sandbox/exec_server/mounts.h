@@ -12,7 +12,8 @@ int mounts_copy(const char *path, bool with_those_below);
 /* A new file system that is mounted nowhere. Returns -1 with errno. */
 int mounts_new(const char *type, unsigned flags);
 
-bool mounts_attach(int tree, const char *path);
+bool mounts_attach(int tree, const char *path); /* where a link leads */
+bool mounts_cover(int tree, const char *path);  /* over the link itself */
 bool mounts_restrict(int tree, unsigned flags); /* with all below */
 bool mounts_restrict_at(const char *path, unsigned flags);
 
