@@ -44,7 +44,9 @@ def host_base() -> Base:
     programs = [Path("/", name) for name in _PROGRAMS if name not in links]
     settings = tuple(_settings())
     binds = _outermost([path for path in [*programs, *prefixes] if path.exists()])
-    own = [Path("/usr"), Path("/usr/local"), *(prefix.resolve() for prefix in prefixes)]
+    # What is shown under two names has its packages under both.
+    named = (prefix for prefix in prefixes if prefix in binds)
+    own = [Path("/usr"), Path("/usr/local"), prefixes[0], *named]
     hides = _outermost([*packages.installed(own), *packages.bundled()])
     version = platform.python_version()
     paths = map(str, [*binds, *hides])

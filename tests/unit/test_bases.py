@@ -99,6 +99,22 @@ def test_the_host_base_shares_programs_and_no_homes() -> None:
     assert all(bind.is_relative_to("/etc") and bind != Path("/etc") for bind in others)
 
 
+def test_packages_are_hidden_under_every_name_of_the_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = Path(sys.base_prefix).resolve()
+    link = tmp_path / "python"
+    link.symlink_to(prefix)
+    monkeypatch.setattr(sys, "base_prefix", str(link))
+    base = host_base()
+    assert link in base.binds
+    below = {path.relative_to(prefix) for path in base.hides if path.is_relative_to(prefix)}
+    under_link = {path.relative_to(link) for path in base.hides if path.is_relative_to(link)}
+    packages = {path for path in below if "python3" in path.parent.name}
+    assert packages
+    assert packages <= under_link
+
+
 def test_the_host_base_has_accounts_of_its_own(tmp_path: Path) -> None:
     async def make() -> str:
         return await host_base().make(tmp_path)
