@@ -1,6 +1,8 @@
+#define _GNU_SOURCE
 #include "base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,4 +45,19 @@ int64_t now_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+_Noreturn void give_up(const char *what, const char *name) {
+    dprintf(STDERR_FILENO, "keeper: %s %s: %s\n", what, name, strerror(errno));
+    _exit(70);
+}
+
+bool write_text(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return done;
 }

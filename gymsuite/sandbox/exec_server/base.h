@@ -1,7 +1,8 @@
-/* What every part of the exec server shares: growing buffers, the clock, and one way to give up. */
+/* What every part of the exec server shares: growing buffers, the clock, small files, and two ways to give up. */
 #ifndef GYMSUITE_BASE_H
 #define GYMSUITE_BASE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,9 @@ struct buffer {
 };
 
 _Noreturn void die(const char *what);
+_Noreturn void give_up(const char *what, const char *name); /* a keeper's process: says why, by errno */
+
+bool write_text(const char *path, const char *text); /* into a file that is there; false with errno */
 
 void buffer_reserve(struct buffer *buffer, size_t room);
 void buffer_append(struct buffer *buffer, const void *data, size_t size);

@@ -5,10 +5,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base.h"
 
 enum { PATIENCE = 20 };
 
@@ -24,21 +25,11 @@ bool groups_make(const struct groups *groups, int number) {
     return true;
 }
 
-static bool put(const char *path, const char *value) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool done = write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-    int error = errno;
-    close(fd);
-    errno = error;
-    return done;
-}
-
 void groups_divide(const char *base) {
     static const char *const controllers[] = {"+memory", "+pids", "+cpu"};
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%.3800s/cgroup.subtree_control", base);
-    for (size_t i = 0; i < sizeof controllers / sizeof *controllers; i++) put(path, controllers[i]);
+    for (size_t i = 0; i < sizeof controllers / sizeof *controllers; i++) write_text(path, controllers[i]);
 }
 
 bool groups_set(const struct groups *groups, int number, int hierarchy, const char *file, const char *value) {
@@ -46,7 +37,7 @@ bool groups_set(const struct groups *groups, int number, int hierarchy, const ch
         errno = EINVAL;
         return false;
     }
-    return put(path_of(groups, number, hierarchy, file), value);
+    return write_text(path_of(groups, number, hierarchy, file), value);
 }
 
 bool groups_join(const struct groups *groups, int number) {

@@ -2,7 +2,6 @@
 #include "inside.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <net/if.h>
 #include <poll.h>

@@ -2,16 +2,10 @@
 #include "scene.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-_Noreturn void give_up(const char *what, const char *name) {
-    dprintf(STDERR_FILENO, "keeper: %s %s: %s\n", what, name, strerror(errno));
-    _exit(70);
-}
 
 static _Noreturn void misuse(const char *word) {
     errno = EINVAL;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base.h"
 #include "message.h"
 
 #define SERVER "/dev/.exec" /* the exec server's name, inside */
@@ -51,7 +52,5 @@ struct scene {
 /* Reads what follows the keeper's part of a message, and sets the resource limits in it. Ends the process when it is
    malformed. */
 void scene_read(struct scene *scene, struct message *message);
-
-_Noreturn void give_up(const char *what, const char *name); /* says why, on stderr */
 
 #endif

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -46,10 +45,7 @@ static void copy_machines(struct scene *scene, struct pieces *pieces) {
 
 /* Some machines let nobody set this; there, it is the sandbox's own memory that is used up. */
 static void set(const char *path, const char *value) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    if (write(fd, value, strlen(value)) < 0) errno = 0;
-    close(fd);
+    if (!write_text(path, value)) errno = 0;
 }
 
 /* What outlives its process would be memory that no kill brings back. */

@@ -4,25 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "privileges.h"
 #include "scene.h"
-
-static bool put(const char *path, const char *text) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    int error = errno;
-    close(fd);
-    errno = error;
-    return done;
-}
 
 /* The namespace belongs to whoever makes it, and stays for as long as this process, or a descriptor. */
 static _Noreturn void hold(uid_t uid, gid_t gid, int ready, int over) {
@@ -40,7 +28,7 @@ static bool map(pid_t pid, const char *file, unsigned root, unsigned first, unsi
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     int size = snprintf(text, sizeof text, "0 %u 1\n", root);
     if (count) snprintf(text + size, sizeof text - (size_t)size, "1 %u %u\n", first, count);
-    return put(path, text);
+    return write_text(path, text);
 }
 
 static int enter_by(pid_t pid, uid_t uid, gid_t gid, unsigned first, unsigned count) {
@@ -73,7 +61,7 @@ int users_make(uid_t uid, gid_t gid, unsigned first, unsigned count) {
 }
 
 static void put_or_give_up(const char *path, const char *text) {
-    if (!put(path, text)) give_up("cannot write", path);
+    if (!write_text(path, text)) give_up("cannot write", path);
 }
 
 /* One user has one number in it, another outside. */
@@ -92,8 +80,8 @@ static void make_with_one(unsigned uid, unsigned gid, unsigned outer_uid, unsign
 /* What the kernel counts for a user of the machine, all sandboxes share: 128 watches on most. Where /proc/sys is
    read-only, one of them may take all of them; and only the system call filter refuses user namespaces. */
 static void limit_below(bool another) {
-    if (!put("/proc/sys/user/max_inotify_instances", "16")) errno = 0;
-    if (!put("/proc/sys/user/max_user_namespaces", another ? "1" : "0")) errno = 0;
+    if (!write_text("/proc/sys/user/max_inotify_instances", "16")) errno = 0;
+    if (!write_text("/proc/sys/user/max_user_namespaces", another ? "1" : "0")) errno = 0;
 }
 
 void users_enter(int users, bool another) {
@@ -117,7 +105,7 @@ static bool keep_numbers(pid_t pid, const char *file) {
         size += (size_t)snprintf(text + size, sizeof text - size, "%u %u %u\n", first, first, count);
     fclose(own);
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    return size < sizeof text && put(path, text);
+    return size < sizeof text && write_text(path, text);
 }
 
 /* Only from outside can it have more users than one. */
