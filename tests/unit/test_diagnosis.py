@@ -1,7 +1,7 @@
 """What is said of machines that can do little, and of sandboxes that keep nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,14 +22,19 @@ _OWN_NAMESPACE = str(Path("/proc/self/ns/pid").readlink())
 _LIMITS = {trial.limit: 1 for trial in _EVERY if trial.limit}
 
 
-def _open(limits: Mapping[str, object]) -> Any:
-    """Open sandboxes in which every command ends well at once, whatever it tries."""
+def _ends_well(command: str) -> ExecResult:
+    """End well at once, whatever the command tries."""
+    if command.startswith("readlink"):
+        return ExecResult(0, _OWN_NAMESPACE.encode(), b"")
+    output = b"written all sleep 987\n" + b"NoNewPrivs:\t0\n"
+    return ExecResult(0, output + b"\0" * (2 << 20), b"", wall_seconds=1, cpu_seconds=1)
+
+
+def _open(limits: Mapping[str, object], end: Callable[[str], ExecResult] = _ends_well) -> Any:
+    """Open sandboxes in which every command ends at once."""
 
     async def execute(command: str, **_: object) -> ExecResult:
-        if command.startswith("readlink"):
-            return ExecResult(0, _OWN_NAMESPACE.encode(), b"")
-        output = b"written all sleep 987\n" + b"NoNewPrivs:\t0\n"
-        return ExecResult(0, output + b"\0" * (2 << 20), b"", wall_seconds=1, cpu_seconds=1)
+        return end(command)
 
     @asynccontextmanager
     async def open_(spec: SandboxSpec) -> AsyncIterator[Sandbox]:
@@ -111,6 +116,15 @@ def test_a_limit_that_does_not_hold_is_found_out(trial: Trial) -> None:
     (found,) = asyncio.run(try_limits("local", _open(_LIMITS), SMALL, [trial]))
     assert found.state == "gap"
     assert "fault of gymsuite" in found.fix
+
+
+def test_processes_are_limited_where_only_the_shell_tells() -> None:
+    def refuse(_: str) -> ExecResult:
+        return ExecResult(2, b"", b"sh: 0: Cannot fork\n")
+
+    (pids,) = [trial for trial in TRIALS if trial.name == "pids"]
+    (found,) = asyncio.run(try_limits("local", _open(_LIMITS, refuse), SMALL, [pids]))
+    assert (found.state, found.detail) == ("ok", "exit 2, refused")
 
 
 def test_limits_that_the_provider_denies_are_listed_with_the_way_out_and_not_tried() -> None:
