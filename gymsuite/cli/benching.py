@@ -1,6 +1,7 @@
 """`gymsuite bench`: what sandboxes carry on this machine, and how two machines compare."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,8 +72,8 @@ def bench(
         raise UsageError(f"{comparable[0]}: files are for --compare; --out names the report")
     if seconds is not None and episodes is not None:
         raise UsageError("--seconds and --episodes: a level ends by one of them, not both")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UsageError(f"--out {out}: there is no folder {out.absolute().parent}")
+    if out is not None:
+        _check_place(out.absolute(), f"--out {out}")
     request = Request(
         provider=provider,
         image=image,
@@ -104,6 +105,18 @@ def _compare(files: list[Path], *, as_json: bool) -> None:
         typer.echo(ratios_as_json(ratios))
     else:
         print_ratios(Console(highlight=False), (first, second), ratios)
+
+
+def _check_place(path: Path, what: str) -> None:
+    """Raise `UsageError` for what could not be written once everything is measured."""
+    if path.is_dir():
+        raise UsageError(f"{what}: it is a folder; name a file in it, as in {path / 'a.json'}")
+    if not path.parent.is_dir():
+        raise UsageError(f"{what}: there is no folder {path.parent}")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise UsageError(f"{what}: {path.parent} cannot be written to; name another") from error
 
 
 def _levels(text: str | None) -> list[int]:

@@ -53,6 +53,8 @@ def test_docker_plays_the_same_workload(tmp_path: Path) -> None:
         (["--seconds", "1", "--episodes", "1"], "not both"),
         (["--compare", "a.json", "b.json"], "cannot read a.json"),
         (["--out", "none/a.json"], "there is no folder"),
+        (["--out", "."], "it is a folder"),
+        (["--out", "/proc/a.json"], "cannot be written to"),
     ],
 )
 def test_what_is_asked_wrongly_is_an_error_that_says_what_is_right(
