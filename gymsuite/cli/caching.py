@@ -1,5 +1,6 @@
 """`gymsuite cache`: what images take on disk, and how to have it back."""
 
+import difflib
 import json
 from typing import Annotated
 
@@ -10,10 +11,11 @@ from rich.table import Table
 
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
+from gymsuite.errors import UsageError
 from gymsuite.sandbox.collecting import clean as clean_store
 from gymsuite.sandbox.collecting import shrink, usage
 from gymsuite.sandbox.disk import limit_of, read_size, set_limit, show_size
-from gymsuite.sandbox.records import ImageRecord
+from gymsuite.sandbox.records import ImageRecord, records
 
 app = typer.Typer(help="Say what built images take on disk, or remove them.", no_args_is_help=True)
 
@@ -94,13 +96,14 @@ def clean(
     as_json: JsonOption = False,
 ) -> None:
     """Remove built images; those that a running command uses stay, and those that were imported."""
-    kept = set(keep or ())
+    folder, kept = cache_folder(cache), set(keep or ())
+    _check_kept(kept, {record.name for _, record in records(folder)})
 
     def keeps(record: ImageRecord) -> bool:
         return record.name in kept or (record.origin == "imported" and not imported)
 
     copies = _clean_docker() if docker else []
-    cleaned = clean_store(cache_folder(cache), keep=keeps)
+    cleaned = clean_store(folder, keep=keeps)
     if as_json:
         typer.echo(json.dumps({**cleaned._asdict(), "docker": copies}))
         return
@@ -110,6 +113,14 @@ def clean(
     if cleaned.in_use:
         line += f"; {len(cleaned.in_use)} are in use by another process and stay"
     typer.echo(line)
+
+
+def _check_kept(kept: set[str], known: set[str]) -> None:
+    """Raise `UsageError` for a name that no image has: the one that was meant would be removed."""
+    for name in sorted(kept - known):
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "`gymsuite cache info` lists them"
+        raise UsageError(f"--keep {name}: no image of that name is here; {hint}")
 
 
 def _clean_docker() -> list[str]:

@@ -254,6 +254,23 @@ def test_a_cache_is_kept_below_its_limit(tmp_path: Path, suite: str) -> None:
     assert "3 layers removed" in run("cache", "limit", "0"), "the build itself had them in use"
 
 
+def test_only_what_is_kept_by_its_right_name_outlives_a_cleaning(
+    tmp_path: Path, suite: str
+) -> None:
+    own = str(tmp_path / "cache")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return gymsuite(*arguments, cwd=tmp_path, GYMSUITE_CACHE=own)
+
+    run("sandbox", "build", "high", "--registry", suite)
+    mistaken = run("cache", "clean", "--keep", "hihg")
+    assert mistaken.returncode == 2
+    assert "did you mean 'high'?" in mistaken.stderr
+    assert run("cache", "clean", "--keep", "high").returncode == 0
+    images = json.loads(run("sandbox", "list", "--json").stdout)["images"]
+    assert [image["name"] for image in images] == ["high"]
+
+
 def test_a_machine_without_docker_is_told_so_and_what_else_was_asked_for_is_done(
     tmp_path: Path, suite: str, cache: str
 ) -> None:
