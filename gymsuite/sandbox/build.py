@@ -209,9 +209,7 @@ def _run_layer(builder: Builder, recipe: Recipe, draft: _Draft, step: Run) -> _L
         result = await builder.run(image, step.command, tree)
         _check_machine(result, f"{image.name}: RUN {text}")
         if result.timed_out or result.exit_code != 0:
-            lines = result.output.rstrip().splitlines()[-_SHOWN_LINES:]
-            how = _failure(result)
-            raise recipe.error(step.line, "\n".join([f"RUN {text}: {how}", *lines]))
+            raise recipe.error(step.line, f"RUN {text}: {_failure(result)}{_last_words(result)}")
         return ""
 
     command = step.command if isinstance(step.command, str) else json.dumps(step.command)
@@ -224,14 +222,18 @@ def _check_machine(result: ExecResult, what: str) -> None:
         return
     for missing, lacks in (("disk space", result.disk_full), ("memory", result.oom)):
         if lacks:
-            lines = "\n".join(result.output.rstrip().splitlines()[-_SHOWN_LINES:])
-            raise SandboxError(f"{what}: no {missing} was left; its last lines:\n{lines}")
+            raise SandboxError(f"{what}: no {missing} was left{_last_words(result)}")
 
 
 def _failure(result: ExecResult) -> str:
     if result.timed_out:
-        return f"no end after {result.wall_seconds:.0f} seconds; its last lines:"
-    return f"exit code {result.exit_code}; its last lines:"
+        return f"no end after {result.wall_seconds:.0f} seconds"
+    return f"exit code {result.exit_code}"
+
+
+def _last_words(result: ExecResult) -> str:
+    lines = result.output.rstrip().splitlines()[-_SHOWN_LINES:]
+    return "\n".join(["; its last lines:", *lines]) if lines else "; it printed nothing"
 
 
 def _absolute(draft: _Draft, path: str) -> str:

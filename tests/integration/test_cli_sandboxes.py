@@ -160,7 +160,7 @@ def test_an_image_that_cannot_be_built_says_why_and_exits_as_promised(
     for arguments, complaint in (
         (["hihg"], "did you mean 'high'?"),
         (["odd"], "odd/Dockerfile:2: EXPOSE is not supported; leave it out"),
-        (["broken"], "broken/Dockerfile:2: RUN exit 3: exit code 3"),
+        (["broken"], "broken/Dockerfile:2: RUN exit 3: exit code 3; it printed nothing\n"),
         (["low", "--build-arg", "X=1"], "has no ARG X; there are: GREETING"),
         (["low", "--build-arg", "X"], "is no NAME=VALUE"),
         (["low", "--build-arg", "BASE=host"], "BASE is what --base sets"),
