@@ -109,10 +109,7 @@ def import_(
 ) -> None:
     """Import an image, for both providers, under a name that SandboxSpec.image can have."""
     if not folders.is_name(name):
-        raise UsageError(
-            f"'{name}' is no name for an image; it would be in lower case, with '-', '_' or '.'"
-            " between words, and neither host nor debian"
-        )
+        raise UsageError(folders.wrong_name(name))
     if path := folders.find(open_registry(registry).image_roots, name):
         raise UsageError(f"{name!r} is the folder {path.parent}; import it under another name")
     limit = None if max_size is None else read_size(max_size)

@@ -17,6 +17,14 @@ def is_name(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and name not in _RESERVED
 
 
+def wrong_name(name: str) -> str:
+    """Say what is wrong with a name, and what would be right."""
+    return (
+        f"{name!r} is no name for an image; it would be in lower case, with '-', '_' or '.' between"
+        " words, and neither host nor debian"
+    )
+
+
 def find(roots: Sequence[Path], name: str) -> Path | None:
     """Return the Dockerfile of an image, or None.
 
@@ -38,10 +46,13 @@ def find(roots: Sequence[Path], name: str) -> Path | None:
 
 def unknown(roots: Sequence[Path], imported: Iterable[str], name: str) -> DefinitionError:
     """Make the error for a name that no image has."""
-    folders = {path.parent.name for root in roots for path in root.glob("*/Dockerfile")}
+    paths = (path for root in roots for path in root.glob("*/Dockerfile"))
+    folders = {path.parent.name for path in paths if path.is_file() and is_name(path.parent.name)}
     known = sorted(folders | {*imported})
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known) or 'none'}"
+    if not is_name(name):
+        return DefinitionError(f"{wrong_name(name)}; {hint}")
     where = ", ".join(map(str, roots)) or "no folder"
     return DefinitionError(
         f"no image {name!r} (a folder with a Dockerfile) in {where}, and none was imported under"

@@ -147,6 +147,16 @@ def test_an_unknown_image_is_told_which_one_was_meant(tmp_path: Path) -> None:
             ensure(images, "../sandboxes/pybugs")
 
 
+def test_an_image_is_no_suggestion_for_itself(tmp_path: Path) -> None:
+    recipe(tmp_path, "PyBugs", "FROM host\n")
+    (tmp_path / "folder/Dockerfile").mkdir(parents=True)
+    with contextlib.closing(Images([tmp_path], tmp_path / "cache")) as images:
+        with pytest.raises(DefinitionError, match="'PyBugs' is no name .* lower case.* none"):
+            ensure(images, "PyBugs")
+        with pytest.raises(DefinitionError, match="no image 'folder' .* there are: none"):
+            ensure(images, "folder")
+
+
 def test_an_image_that_starts_from_elsewhere_is_refused_at_its_line(tmp_path: Path) -> None:
     recipe(tmp_path, "image", "# note\nFROM alpine\n")
     with (
