@@ -186,8 +186,10 @@ def _blamed(where: str) -> Iterator[None]:
         if error.errno is not None and error.errno not in _BAD_NAMES:
             raise
         raise UsageError(f"{where}: {error}") from error
-    except (UsageError, ValueError, OverflowError, tarfile.TarError) as error:
+    except (UsageError, ValueError, OverflowError) as error:
         raise UsageError(f"{where}: {error}") from error
+    except tarfile.TarError as error:
+        raise UsageError(f"{where}: it is no tar, or a damaged one: {error}") from error
     except damages() as error:
         raise UsageError(f"{where}: it is damaged: {error}") from error
 

@@ -386,6 +386,14 @@ def test_a_damaged_blob_is_refused(tmp_path: Path, which: str) -> None:
     assert "damaged" in refused(tmp_path, write(tmp_path / "source", files))
 
 
+def test_a_file_that_is_no_tar_is_called_so(tmp_path: Path) -> None:
+    whole = docker_save(tmp_path / "whole", [LOW, HIGH]).read_bytes()
+    other = tmp_path / "other"
+    for data in (b"", b"hello\n", b"a:b\n" * 1000, whole[: len(whole) // 2]):
+        other.write_bytes(data)
+        assert "it is no tar, or a damaged one" in refused(tmp_path, other)
+
+
 def test_damaged_compression_is_refused(tmp_path: Path) -> None:
     files = oci_files([LOW])
     name = next(name for name, data in files.items() if data.startswith(b"\x1f\x8b"))
