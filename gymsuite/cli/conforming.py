@@ -97,11 +97,22 @@ async def _opened(provider: str | None, cache: Path) -> AsyncIterator[OpenSandbo
         roots = (Path(folder),)
         await asyncio.to_thread(write_recipe, roots[0])
         if provider is not None and ":" in provider and provider.partition(":")[0] not in _OURS:
-            async with _named(provider)(roots) as open_sandbox:
+            async with _opening(provider, roots) as open_sandbox:
                 yield open_sandbox
         else:
             async with open_provider(provider, image_roots=roots, cache=cache) as opened:
                 yield opened.open
+
+
+def _opening(provider: str, roots: Sequence[Path]) -> AbstractAsyncContextManager[OpenSandbox]:
+    function = _named(provider)
+    opening = function(roots) if callable(function) else function
+    if not isinstance(opening, AbstractAsyncContextManager):
+        raise UsageError(
+            f"provider {provider!r} gives no async context manager, but {type(opening).__name__};"
+            " right is a function of folders of images, below @asynccontextmanager"
+        )
+    return opening
 
 
 def _named(provider: str) -> Opening:

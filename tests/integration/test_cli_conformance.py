@@ -71,6 +71,15 @@ def test_a_provider_of_ones_own_that_breaks_a_promise_fails_with_the_reason(tmp_
     assert "found 0 and not 143" in found["results"][0]["reason"]
 
 
+def test_a_function_that_opens_nothing_is_told_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("number = 1\nasync def bare(roots):\n    yield None\n")
+    for name, kind in (("bare", "async_generator"), ("number", "int")):
+        code, _, complaints = check(tmp_path, "--provider", f"mine:{name}")
+        assert code == 2
+        assert f"but {kind}; right is a function" in " ".join(complaints.split())
+        assert "@asynccontextmanager" in complaints
+
+
 @pytest.mark.parametrize("words", [["--provider", "no.such:thing"], ["--only", "no such words"]])
 def test_what_there_is_not_is_a_mistake(tmp_path: Path, words: list[str]) -> None:
     code, _, complaints = check(tmp_path, *words)
