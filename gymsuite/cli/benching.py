@@ -61,9 +61,9 @@ def bench(
 ) -> None:
     """Play a fixed workload in sandboxes, with ever more of them at once.
 
-    An episode creates a sandbox, writes and reads files, runs shell commands, Python, git and
-    tests, and removes the sandbox. The knee is the least concurrency that reaches 95 % of the best
-    throughput.
+    An episode creates a sandbox, writes and reads files, runs shell commands,
+    Python, git and tests, and removes the sandbox. The knee is the least
+    concurrency that reaches 95 % of the best throughput.
     """
     if comparing:
         _compare(comparable or [], as_json=as_json)

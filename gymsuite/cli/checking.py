@@ -67,8 +67,8 @@ def check(
 ) -> None:
     """Check what environments promise; exit code 1 if a promise is broken.
 
-    The solution passes, doing nothing fails, a stored submission scores the same again, and
-    nothing that breaks is ever scored.
+    The solution passes, doing nothing fails, a stored submission scores the same
+    again, and nothing that breaks is ever scored.
     """
     opened = with_options(open_registry(registry), settings, dataset)
     source = SandboxSource(provider, opened.image_roots, cache_folder(cache))

@@ -63,8 +63,8 @@ def check(
 ) -> None:
     """Check what a provider of sandboxes promises; exit code 1 if a promise is not kept.
 
-    What the provider declares not to limit is "not enforced", and what it cannot do "not offered":
-    neither is a failure, nor ever "passed".
+    What the provider declares not to limit is "not enforced", and what it cannot
+    do "not offered": neither is a failure, nor ever "passed".
     """
     cases = [case for case in CASES if only in f"{case.group}: {case.name}"]
     attacks = [attack for attack in ATTACKS if abuse and only in f"{attack.kind}: {attack.name}"]

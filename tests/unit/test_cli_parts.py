@@ -1,16 +1,20 @@
 """Small parts of the command line."""
 
 import asyncio
+import inspect
 import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 
 from gymsuite import Failure, Rollout, Score
+from gymsuite.cli.main import build
 from gymsuite.cli.plain import plain
 from gymsuite.cli.progress import Counts, Lines, duration
 from gymsuite.cli.typing_in import Typed
@@ -133,3 +137,19 @@ def test_who_presses_ctrl_c_several_times_sees_no_traceback() -> None:
         [sys.executable, "-c", IMPATIENT], capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+def _help_texts(app: typer.Typer) -> Iterator[str]:
+    for command in app.registered_commands:
+        yield inspect.getdoc(command.callback) or ""
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            yield from _help_texts(group.typer_instance)
+
+
+def test_help_texts_keep_their_lines_on_a_terminal_of_80_columns() -> None:
+    # Only the first paragraph is wrapped anew; the others keep their line ends, and get more.
+    for text in _help_texts(build([])):
+        for paragraph in text.split("\n\n")[1:]:
+            lines = paragraph.splitlines()
+            assert len(lines) == 1 or max(map(len, lines)) <= 78, paragraph
