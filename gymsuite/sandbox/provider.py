@@ -87,7 +87,7 @@ def _by_name(name: str, place: _Workplace) -> AbstractAsyncContextManager[Provid
             return _local(name, "debian", place)
         case "docker":
             return _docker("", place)
-        case str() if name.startswith("docker:"):
+        case str() if name.startswith("docker:") and name != "docker:":
             return _docker(name.removeprefix("docker:"), place)
     close = difflib.get_close_matches(name, PROVIDERS, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(PROVIDERS)}"

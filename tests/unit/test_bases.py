@@ -245,8 +245,9 @@ def test_a_provider_that_does_not_exist_is_told_which_one_was_meant(tmp_path: Pa
         async with open_provider(name, image_roots=(), cache=tmp_path):
             pass
 
-    with pytest.raises(UsageError, match="did you mean 'docker'"):
-        asyncio.run(enter("dokcer"))
+    for wrong in ("dokcer", "docker:"):
+        with pytest.raises(UsageError, match="did you mean 'docker'"):
+            asyncio.run(enter(wrong))
     with pytest.raises(UsageError, match="there are: local, local:debian, docker"):
         asyncio.run(enter("subprocess"))
 
