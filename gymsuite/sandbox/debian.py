@@ -5,6 +5,7 @@ from debootstrap's own default.
 """
 
 import asyncio
+import difflib
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from gymsuite.sandbox.store import Report
 
 DEFAULT_RELEASE = "bookworm"
 
+_SCRIPTS = Path("/usr/share/debootstrap/scripts")
 _PACKAGES = ("ca-certificates", "git", "patch", "python3", "python3-venv")
 _DEADLINE_SECONDS = 1800.0
 _NEEDED_BYTES = 1 << 30
@@ -64,6 +66,19 @@ def debian_base(release: str, report: Report) -> Base:
         make=make,
         env={**ENV},
     )
+
+
+def unknown_release(release: str, scripts: Path = _SCRIPTS) -> str:
+    """Say what is wrong with the name of a release; "" where this machine could make it.
+
+    Where there is no debootstrap nobody knows, and making the base says so.
+    """
+    known = [path.name for path in scripts.glob("*")]
+    if not known or release in known:
+        return ""
+    close = difflib.get_close_matches(release, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"it knows {DEFAULT_RELEASE!r}"
+    return f"debootstrap here, which may be old, knows no release {release!r}; {hint}"
 
 
 def python_version(tree: Path) -> str:

@@ -12,7 +12,7 @@ from gymsuite.errors import DefinitionError, SandboxError, UsageError
 from gymsuite.sandbox import folders
 from gymsuite.sandbox.base import Base
 from gymsuite.sandbox.build import Builder, RunCommand, build
-from gymsuite.sandbox.debian import DEFAULT_RELEASE, debian_base
+from gymsuite.sandbox.debian import DEFAULT_RELEASE, debian_base, unknown_release
 from gymsuite.sandbox.disk import is_full
 from gymsuite.sandbox.dockerfile import parse
 from gymsuite.sandbox.host import host_base
@@ -119,7 +119,10 @@ class Images:
         if name == "host":
             return host_base()
         if debian := _DEBIAN.fullmatch(name):
-            return debian_base(debian[1] or DEFAULT_RELEASE, self._report)
+            release = debian[1] or DEFAULT_RELEASE
+            if wrong := unknown_release(release):
+                raise recipe.error(recipe.base_line, f"FROM {name}: {wrong}")
+            return debian_base(release, self._report)
         if name in above:
             circle = " -> ".join((*above[above.index(name) :], name))
             message = f"FROM {name}: these images start from each other: {circle}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gymsuite.errors import DefinitionError, SandboxError, UsageError
-from gymsuite.sandbox.debian import Source, find_source, python_version
+from gymsuite.sandbox.debian import Source, find_source, python_version, unknown_release
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.images import Images
@@ -127,6 +127,15 @@ def test_the_host_base_has_accounts_of_its_own(tmp_path: Path) -> None:
     interpreter = (tmp_path / "opt/gymsuite/bin/python3").readlink()
     assert interpreter.resolve() == Path(sys.executable).resolve()
     assert (tmp_path / "tmp").stat().st_mode & 0o7777 == 0o1777
+
+
+def test_a_release_that_debootstrap_does_not_know_is_told_which_was_meant(tmp_path: Path) -> None:
+    assert unknown_release("bokworm", tmp_path) == "", "without debootstrap nobody knows"
+    for name in ("bookworm", "trixie"):
+        (tmp_path / name).touch()
+    assert unknown_release("trixie", tmp_path) == ""
+    assert "did you mean 'bookworm'?" in unknown_release("bokworm", tmp_path)
+    assert "it knows 'bookworm'" in unknown_release("x", tmp_path)
 
 
 def recipe(root: Path, name: str, text: str) -> None:
