@@ -198,7 +198,7 @@ def _present(image: Image, layers: Sequence[Layer], seconds: float, *, as_json: 
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("layer", no_wrap=True, min_width=_DIGEST_CHARACTERS)
-    table.add_column("step", overflow="ellipsis", no_wrap=True)
+    table.add_column("step", overflow="fold")
     table.add_column("size", justify="right", no_wrap=True, min_width=_SIZE_CHARACTERS)
     for layer in layers:
         table.add_row(

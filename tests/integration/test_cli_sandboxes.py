@@ -148,6 +148,15 @@ def test_images_are_built_found_again_and_listed(tmp_path: Path, suite: str) -> 
     assert built["digest"][:12] in sandbox("list").stdout
 
 
+def test_a_long_step_leaves_room_for_its_size(tmp_path: Path, suite: str, cache: str) -> None:
+    step = b"FROM host\nRUN true first and foremost && true and then && true again and again\n"
+    write(tmp_path / "sandboxes", {"long/Dockerfile": step})
+    arguments = ["sandbox", "build", "long", "--registry", suite]
+    done = gymsuite(*arguments, cwd=tmp_path, GYMSUITE_CACHE=cache, COLUMNS="80")
+    [row] = [line for line in done.stdout.splitlines() if "RUN true" in line]
+    assert row.rstrip().endswith("KiB")
+
+
 def test_an_image_that_cannot_be_built_says_why_and_exits_as_promised(
     tmp_path: Path, suite: str, cache: str
 ) -> None:
