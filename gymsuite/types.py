@@ -12,7 +12,8 @@ from pydantic_core import from_json, to_json
 _HOST_NAME_CHARACTERS = 253
 _LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _PATH_BYTES, _NAME_BYTES = 1024, 255
-_PORT = re.compile(r":[1-9][0-9]{0,4}\Z")
+_PORT = re.compile(r":([1-9][0-9]{0,4})\Z")
+_LAST_PORT = 65_535
 
 
 class Model(BaseModel):
@@ -34,8 +35,10 @@ Finite = Annotated[float, AfterValidator(_finite)]
 
 
 def _host_name(name: str) -> str:
+    port = _PORT.search(name)
     labels = _PORT.sub("", name).removeprefix("*.").split(".")
-    if len(name) > _HOST_NAME_CHARACTERS or not all(map(_LABEL.fullmatch, labels)):
+    wrong_port = port is not None and int(port[1]) > _LAST_PORT
+    if len(name) > _HOST_NAME_CHARACTERS or wrong_port or not all(map(_LABEL.fullmatch, labels)):
         message = (
             f"no host name: {name[:80]!r}; right are 'example.org', '*.example.org' and "
             "'example.org:8443'"

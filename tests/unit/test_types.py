@@ -111,3 +111,10 @@ def test_a_sandbox_that_could_never_run_is_refused_with_what_could(
 ) -> None:
     with pytest.raises(ValidationError, match=f"{field}\n.*({right})"):
         SandboxSpec.model_validate({"image": "base", field: value})
+
+
+@pytest.mark.parametrize("name", ["a b", "*", "https://example.org", "a.org:0", "a.org:65536"])
+def test_a_host_that_could_never_be_reached_is_refused_with_what_could(name: str) -> None:
+    with pytest.raises(ValidationError, match="right are 'example.org'"):
+        SandboxSpec(image="base", network=(name,))
+    assert SandboxSpec(image="base", network=("A.org:65535",)).network == ("a.org:65535",)
