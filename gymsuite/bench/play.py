@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gymsuite.bench.report import Episode, Level
 from gymsuite.bench.workload import Read, Run, Runner, Step, Variant, Write, episode
-from gymsuite.errors import InfrastructureError, SandboxError
+from gymsuite.errors import InfrastructureError, SandboxError, UsageError
 from gymsuite.sandbox.protocol import OpenSandbox, Sandbox
 from gymsuite.types import SandboxSpec
 
@@ -40,7 +40,7 @@ async def variant(
 ) -> tuple[Variant, dict[str, object]]:
     """Find what an image can do, and what its sandboxes are; None takes pytest where it is.
 
-    Raises `SandboxError` for an image without Python, and without the test runner that is wanted.
+    Raises `UsageError` for an image without Python, and without the test runner that is wanted.
     """
     async with open_sandbox(spec) as sandbox:
 
@@ -56,9 +56,8 @@ async def variant(
         return Variant(await has("git --version"), runner), dict(sandbox.description)
 
 
-def _lacks(spec: SandboxSpec, what: str) -> SandboxError:
-    message = f"image {spec.image!r} has {what}: name another by --image"
-    return SandboxError(message, retryable=False)
+def _lacks(spec: SandboxSpec, what: str) -> UsageError:
+    return UsageError(f"image {spec.image!r} has {what}: name another by --image")
 
 
 async def play_level(

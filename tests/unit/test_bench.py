@@ -4,15 +4,21 @@ import asyncio
 import hashlib
 import itertools
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from gymsuite import Sandbox, SandboxSpec
 from gymsuite.bench.compare import Ratio, compare
-from gymsuite.bench.play import Length, play_level
+from gymsuite.bench.play import Length, play_level, variant
 from gymsuite.bench.report import BenchReport, Episode, Level, per_core_hour, percentile, read
 from gymsuite.bench.workload import MIX, VERSION, Variant, episode
 from gymsuite.errors import SandboxError, UsageError
+from gymsuite.sandbox.protocol import ExecResult
 
 _WITH_GIT = Variant(git=True, tests="unittest")
 _FILES = 7  # modules and their tests, which all else needs first
@@ -70,6 +76,23 @@ def test_files_are_written_before_anything_needs_them() -> None:
 
 def test_an_image_without_git_runs_no_git() -> None:
     assert "git" not in {step.kind for step in episode(0, Variant(git=False, tests="pytest"))}
+
+
+@pytest.mark.parametrize(
+    ("fails", "missing"), [("python3 --version", "python3"), ("import pytest", "pytest")]
+)
+def test_an_image_without_what_was_asked_for_is_the_callers_mistake(
+    fails: str, missing: str
+) -> None:
+    async def execute(command: str, **_: object) -> ExecResult:
+        return ExecResult(int(fails in command), b"", b"")
+
+    @asynccontextmanager
+    async def opened(_: SandboxSpec) -> AsyncIterator[Sandbox]:
+        yield cast("Sandbox", SimpleNamespace(exec=execute, description={}))
+
+    with pytest.raises(UsageError, match=f"image 'x' has no {missing}: name another by --image"):
+        asyncio.run(variant(opened, SandboxSpec(image="x"), "pytest"))
 
 
 def test_throughput_counts_the_processors() -> None:
