@@ -32,7 +32,8 @@ async def bench(request: Request, note: Callable[[str], None], told: Told) -> Be
 
     Everyone is let in at once, since how many are is what is measured.
     """
-    spec = SandboxSpec(image=request.image)
+    # Named, since an imported image may start at its root, which a container cannot write to.
+    spec = SandboxSpec(image=request.image, workdir="/workspace")
     async with open_provider(
         request.provider,
         image_roots=request.image_roots,

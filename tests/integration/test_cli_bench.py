@@ -1,10 +1,14 @@
 """`gymsuite bench` over real sandboxes, and its comparison of two runs."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from gymsuite.bench.play import Length
+from gymsuite.bench.run import Request, bench
+from gymsuite.suite import default_cache
 from tests.command_line import gymsuite
 from tests.providers import require
 
@@ -43,6 +47,25 @@ def test_docker_plays_the_same_workload(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert (report["provider"], report["workload"], report["git"]) == ("docker", 1, True)
     assert len(report["levels"][0]["episodes"]) == 2
+
+
+@pytest.mark.docker
+def test_an_image_that_starts_at_its_root_is_measured_in_containers(tmp_path: Path) -> None:
+    require("docker")
+    (tmp_path / "fixture").mkdir()
+    (tmp_path / "fixture/Dockerfile").write_text("FROM debian\nWORKDIR /\n")
+    request = Request(
+        provider="docker",
+        image="fixture",
+        tests="unittest",
+        levels=(1,),
+        length=Length(1.0, 1),
+        seed=0,
+        image_roots=(tmp_path,),
+        cache=default_cache(),
+    )
+    report = asyncio.run(bench(request, print, lambda *_: None))
+    assert [len(level.episodes) for level in report.levels] == [1]
 
 
 @pytest.mark.parametrize(
