@@ -12,14 +12,12 @@ from rich.table import Table
 from gymsuite.cli.loop import run
 from gymsuite.cli.options import CacheOption, JsonOption, cache_folder
 from gymsuite.errors import UsageError
+from gymsuite.sandbox.collecting import Cleaned, shrink, usage
 from gymsuite.sandbox.collecting import clean as clean_store
-from gymsuite.sandbox.collecting import shrink, usage
 from gymsuite.sandbox.disk import limit_of, read_size, set_limit, show_size
 from gymsuite.sandbox.records import ImageRecord, records
 
 app = typer.Typer(help="Say what built images take on disk, or remove them.", no_args_is_help=True)
-
-_MEBIBYTE = 1 << 20
 
 
 @app.command()
@@ -43,14 +41,14 @@ def info(*, cache: CacheOption = None, as_json: JsonOption = False) -> None:
         table.add_column("image", style="bold")
         table.add_column("base")
         table.add_column("digest")
-        table.add_column("MiB", justify="right")
+        table.add_column("size", justify="right", no_wrap=True)
         for image in used.images:
             record = image.record
-            size = f"{image.size_bytes / _MEBIBYTE:.1f}"
+            size = show_size(image.size_bytes)
             table.add_row(record.name, record.base, record.digest[:12], size)
         console.print(table)
     console.print(
-        f"{folder}: {len(used.images)} images, {used.size_bytes / _MEBIBYTE:.1f} MiB "
+        f"{folder}: {_count(len(used.images), 'image')}, {show_size(used.size_bytes)} "
         "(layers that images share are counted once)",
         soft_wrap=True,
         highlight=False,
@@ -72,7 +70,7 @@ def limit(
         set_limit(folder, read_size(size))
         cleaned = shrink(folder, limit_of(folder))
         if cleaned.removed and not as_json:
-            typer.echo(f"{len(cleaned.removed)} layers removed, {show_size(cleaned.size_bytes)}")
+            typer.echo(_removed(cleaned))
     used = usage(folder).size_bytes
     if as_json:
         typer.echo(json.dumps({"size_bytes": used, "limit_bytes": limit_of(folder)}))
@@ -108,11 +106,19 @@ def clean(
         typer.echo(json.dumps({**cleaned._asdict(), "docker": copies}))
         return
     if docker:
-        typer.echo(f"{len(copies)} images removed from Docker")
-    line = f"{len(cleaned.removed)} layers removed, {cleaned.size_bytes / _MEBIBYTE:.1f} MiB"
+        typer.echo(f"{_count(len(copies), 'image')} removed from Docker")
+    line = _removed(cleaned)
     if cleaned.in_use:
-        line += f"; {len(cleaned.in_use)} are in use by another process and stay"
+        line += f"; in use by another process, and kept: {_count(len(cleaned.in_use), 'layer')}"
     typer.echo(line)
+
+
+def _removed(cleaned: Cleaned) -> str:
+    return f"{_count(len(cleaned.removed), 'layer')} removed, {show_size(cleaned.size_bytes)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 def _check_kept(kept: set[str], known: set[str]) -> None:

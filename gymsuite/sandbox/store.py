@@ -96,7 +96,7 @@ class Store:
         limit = limit_of(self.cache)
         cleaned = await asyncio.to_thread(shrink, self.cache, limit)
         if cleaned.removed:
-            report(f"{len(cleaned.removed)} layers removed to keep the cache below its limit")
+            report(f"layers removed to keep the cache below its limit: {len(cleaned.removed)}")
         left = (await asyncio.to_thread(usage, self.cache)).size_bytes
         if left > limit:
             report(

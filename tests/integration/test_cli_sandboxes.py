@@ -104,7 +104,10 @@ def test_the_cache_can_be_looked_at_and_emptied(tmp_path: Path) -> None:
         gymsuite("cache", "info", "--json", cwd=tmp_path, GYMSUITE_CACHE=own).stdout
     )["images"]
     assert [image["name"] for image in images] == ["base"]
-    assert gymsuite("cache", "clean", cwd=tmp_path, GYMSUITE_CACHE=own).returncode == 0
+    assert ": 1 image, " in gymsuite("cache", "info", cwd=tmp_path, GYMSUITE_CACHE=own).stdout
+    cleaned = gymsuite("cache", "clean", cwd=tmp_path, GYMSUITE_CACHE=own)
+    assert cleaned.returncode == 0
+    assert cleaned.stdout.startswith("1 layer removed, ")
     after = json.loads(gymsuite("cache", "info", "--json", cwd=tmp_path, GYMSUITE_CACHE=own).stdout)
     assert (after["images"], after["size_bytes"]) == ([], 0)
 

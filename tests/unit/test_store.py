@@ -224,7 +224,7 @@ def test_a_store_that_grows_beyond_its_limit_shrinks_and_says_so(tmp_path: Path)
     ensure(store, "a", "a").close()
     set_limit(tmp_path, 0)
     asyncio.run(store.keep_to_limit(said.append))
-    assert said == ["1 layers removed to keep the cache below its limit"]
+    assert said == ["layers removed to keep the cache below its limit: 1"]
     asyncio.run(store.keep_to_limit(said.append))
     assert len(said) == 1
     with contextlib.closing(ensure(store, "b", "b")):
