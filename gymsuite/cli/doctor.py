@@ -93,4 +93,7 @@ def _verdict(found: Diagnosis) -> Text:
         return Text(f"{found.provider} works here and keeps every limit", style="bold green")
     if not found.provider:
         return Text("no sandbox can be made on this machine: see the fixes", style="bold red")
-    return Text(f"{found.provider}: not every limit is kept here", style="bold red")
+    started = {one.name: one.findings[0].state for one in found.providers}[found.provider]
+    why = {"gap": "no sandbox can be made here", "unknown": "no limit was tried here"}
+    says = why.get(started, "not every limit is kept here")
+    return Text(f"{found.provider}: {says}", style="bold red")
