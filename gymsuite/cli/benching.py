@@ -24,6 +24,7 @@ from gymsuite.registry import Registry
 from gymsuite.sandbox.records import write_whole
 
 _SECONDS = 10.0
+_DAY_SECONDS = 86_400.0
 _MOST = 4_096
 _INCOMPLETE = 3
 
@@ -39,7 +40,8 @@ def bench(
         typer.Option(metavar="N,N,...", help="How many at once; 1,2,4 ... 8 for each CPU."),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help=f"How long a level takes; {_SECONDS:g}.")
+        float | None,
+        typer.Option(min=0.1, max=_DAY_SECONDS, help=f"How long a level takes; {_SECONDS:g}."),
     ] = None,
     episodes: Annotated[
         int | None, typer.Option(min=1, help="So many in each level, however long they take.")

@@ -76,6 +76,7 @@ def test_an_image_that_starts_at_its_root_is_measured_in_containers(tmp_path: Pa
         (["--seconds", "1", "--episodes", "1"], "not both"),
         (["--compare", "a.json", "b.json"], "cannot read a.json"),
         (["--out", "none/a.json"], "there is no folder"),
+        (["--seconds", "inf"], "less than or equal to 86400"),
         (["--out", "."], "it is a folder"),
         (["--out", "/proc/a.json"], "cannot be written to"),
     ],
