@@ -44,7 +44,8 @@ ProviderOption = Annotated[
     typer.Option(
         "--provider",
         metavar="NAME",
-        help="What makes sandboxes: local, local:debian or docker; what works here if not given.",
+        help="What makes sandboxes: local, local:debian, docker or docker:RUNTIME; what works here"
+        " if not given.",
     ),
 ]
 SetOption = Annotated[
