@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from gymsuite.sandbox.dockerfile import parse
 from gymsuite.sandbox.host import host_base
 from gymsuite.sandbox.image import Image
 from gymsuite.sandbox.local import LocalHost, open_build
-from gymsuite.sandbox.localhost import UNPRIVILEGED
+from gymsuite.sandbox.localhost import UNPRIVILEGED, gives_up_root
 from gymsuite.sandbox.protocol import ExecResult
 from gymsuite.sandbox.recipe import Arguments, Recipe
 from gymsuite.sandbox.records import ImageRecord, image_of, imported, records
@@ -191,4 +190,4 @@ class Images:
 
 def layer_owner() -> Owner | None:
     """Whom layers belong to: None leaves files their maker's."""
-    return Owner(UNPRIVILEGED, UNPRIVILEGED) if os.geteuid() == 0 else None
+    return Owner(UNPRIVILEGED, UNPRIVILEGED) if gives_up_root() else None

@@ -119,15 +119,26 @@ class LocalHost:
             os.chown(path, self.uid, self.gid)
 
 
+def gives_up_root() -> bool:
+    """Whether this is root, and has another user to give sandboxes and layers to."""
+    if os.geteuid() != 0:
+        return False
+    return any(first <= UNPRIVILEGED < first + count for first, _, count in _users())
+
+
+def _users() -> list[tuple[int, ...]]:
+    """The users of this process's namespace: the first, what that one is outside, how many."""
+    maps = Path("/proc/self/uid_map").read_text()
+    return [tuple(map(int, line.split())) for line in maps.splitlines()]
+
+
 def _sandbox_user() -> tuple[bool, int, int]:
     """Say whether root is to be given up, and whom sandboxes belong to."""
     if os.geteuid() != 0:
         return False, os.getuid(), os.getgid()
-    maps = Path("/proc/self/uid_map").read_text()
-    users = [tuple(map(int, line.split())) for line in maps.splitlines()]
-    if any(first <= UNPRIVILEGED < first + count for first, _, count in users):
+    if gives_up_root():
         return True, UNPRIVILEGED, UNPRIVILEGED
-    if any(first == outside == 0 for first, outside, _ in users):
+    if any(first == outside == 0 for first, outside, _ in _users()):
         raise SandboxError(
             "this process is the machine's root in a user namespace with no other user, and so"
             " would its sandboxes be; start it outside, or as an ordinary user",

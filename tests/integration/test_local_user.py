@@ -181,3 +181,17 @@ def test_the_machines_root_alone_in_a_namespace_is_refused(tmp_path: Path) -> No
         check=False,
     )
     assert "start it outside, or as an ordinary user" in done.stdout, done.stderr
+
+
+@needs_root
+@needs_setpriv
+def test_root_of_a_users_own_namespace_builds_images_for_itself(open_path: Path) -> None:
+    folder = open_path / "sandboxes/image"
+    folder.mkdir(parents=True)
+    (folder / "Dockerfile").write_text("FROM host\nWORKDIR /new\nRUN id -u > who\n")
+    (open_path / "registry.yaml").write_text("environments: {}\n")
+    line = [sys.executable, "-c", "from gymsuite.cli.main import main; main()"]
+    places = ["--registry", str(open_path / "registry.yaml"), "--cache", str(open_path / "home/c")]
+    done = as_somebody(open_path, "unshare", "-Ur", *line, "sandbox", "build", "image", *places)
+    assert done.returncode == 0, done.stderr
+    assert "3 layers" in done.stdout
