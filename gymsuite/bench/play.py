@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from gymsuite.bench.report import Episode, Level
@@ -97,10 +97,11 @@ async def play_level(
 
 async def play_levels(
     play: Play, levels: Sequence[int], length: Length, seed: int, told: Told
-) -> tuple[Level, ...]:
+) -> AsyncIterator[Level]:
     """Play the levels one after the other; every episode has another seed."""
     seeds = itertools.count(seed)
-    return tuple([await play_level(play, at, length, seeds, told) for at in levels])
+    for at in levels:
+        yield await play_level(play, at, length, seeds, told)
 
 
 async def play_episode(

@@ -27,7 +27,13 @@ class Request(NamedTuple):
     cache: Path
 
 
-async def bench(request: Request, note: Callable[[str], None], told: Told) -> BenchReport:
+Keep = Callable[[BenchReport], None]
+"""Told of what there is to report whenever a level has ended."""
+
+
+async def bench(
+    request: Request, note: Callable[[str], None], told: Told, keep: Keep = lambda _: None
+) -> BenchReport:
     """Measure. One episode goes before, which is not counted: it finds what is cold, and broken.
 
     Everyone is let in at once, since how many are is what is measured.
@@ -48,19 +54,22 @@ async def bench(request: Request, note: Callable[[str], None], told: Told) -> Be
             return await play_episode(provider.open, spec, does, seed)
 
         await play(request.seed)
-        levels = await play_levels(play, request.levels, request.length, request.seed, told)
-    return BenchReport(
-        workload=VERSION,
-        git=does.git,
-        tests=does.tests,
-        seed=request.seed,
-        provider=provider.name,
-        image=f"{image.name}:{image.digest[:16]}",
-        sandbox=description,
-        machine={**describe_machine(), "processor": _processor()},
-        processors=Machine.this().processors,
-        levels=levels,
-    )
+        report = BenchReport(
+            workload=VERSION,
+            git=does.git,
+            tests=does.tests,
+            seed=request.seed,
+            provider=provider.name,
+            image=f"{image.name}:{image.digest[:16]}",
+            sandbox=description,
+            machine={**describe_machine(), "processor": _processor()},
+            processors=Machine.this().processors,
+            levels=(),
+        )
+        async for level in play_levels(play, request.levels, request.length, request.seed, told):
+            report = report.model_copy(update={"levels": (*report.levels, level)})
+            keep(report)
+    return report
 
 
 def _processor() -> str:

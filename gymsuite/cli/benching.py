@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from gymsuite.bench.compare import compare
 from gymsuite.bench.play import Length, Told
-from gymsuite.bench.report import read
+from gymsuite.bench.report import BenchReport, read
 from gymsuite.bench.run import Request
 from gymsuite.bench.run import bench as measure
 from gymsuite.cli.bench_tables import print_ratios, print_report, ratios_as_json
@@ -87,9 +87,7 @@ def bench(
         cache=cache_folder(cache),
     )
     with _screen(request, quiet=as_json) as (note, told):
-        report = run(measure(request, note, told))
-    if out is not None:
-        write_whole(out, report.model_dump_json(indent=1))
+        report = run(measure(request, note, told, _keeper(out)))
     if as_json:
         typer.echo(report.model_dump_json())
     else:
@@ -107,6 +105,16 @@ def _compare(files: list[Path], *, as_json: bool) -> None:
         typer.echo(ratios_as_json(ratios))
     else:
         print_ratios(Console(highlight=False), (first, second), ratios)
+
+
+def _keeper(out: Path | None) -> Callable[[BenchReport], None]:
+    """Write the report after each level, so that an interrupted run has those that ended."""
+
+    def keep(report: BenchReport) -> None:
+        if out is not None:
+            write_whole(out, report.model_dump_json(indent=1))
+
+    return keep
 
 
 def _check_place(path: Path, what: str) -> None:

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from gymsuite.bench.play import Length
 from gymsuite.bench.run import Request, bench
 from gymsuite.suite import default_cache
-from tests.command_line import gymsuite
+from tests.command_line import command, gymsuite, variables
 from tests.providers import require
 
 _RUN = ["bench", "--levels", "3", "--episodes", "5", "--tests", "unittest"]
@@ -36,6 +39,20 @@ def test_a_run_is_a_table_and_a_report_that_compares_with_itself(tmp_path: Path)
     assert {(one["ratio"], one["differs"]) for one in ratios} == {(1.0, False)}
     done = gymsuite("bench", "--compare", "a.json", "a.json", cwd=tmp_path)
     assert "no difference shown" in done.stdout
+
+
+@pytest.mark.local
+def test_an_interrupted_run_has_reported_the_levels_that_ended(tmp_path: Path) -> None:
+    require("local")
+    out = tmp_path / "a.json"
+    arguments = ["bench", "--provider", "local", "--levels", "1,2", "--seconds", "1"]
+    running = subprocess.Popen(command(*arguments, "--out", out), cwd=tmp_path, env=variables())
+    deadline = time.monotonic() + 60
+    while not out.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 130
+    assert [level["concurrency"] for level in json.loads(out.read_text())["levels"]] == [1]
 
 
 @pytest.mark.docker
