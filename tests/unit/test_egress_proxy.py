@@ -1,7 +1,10 @@
 import asyncio
 import socket
+import struct
+import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +327,57 @@ def test_the_proxy_ends_with_its_block_and_takes_its_clients_along(tmp_path: Pat
         assert not path.exists()
 
     asyncio.run(run())
+
+
+def lingering() -> tuple[socket.socket, socket.socket]:
+    """Two ends of a connection, the first of which takes 20 seconds to close."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        one = socket.create_connection(listener.getsockname())
+        other, _ = listener.accept()
+    one.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            one.send(b"x" * 65536)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
+    return one, other
+
+
+def test_descriptors_that_take_long_to_close_hold_up_nobody_else(tmp_path: Path) -> None:
+    async def body(way: Way) -> None:
+        slow, held = lingering()
+        with held, socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(way.path))
+            with suppress(PermissionError):
+                socket.send_fds(client, [b"GET"], [slow.fileno()])
+            threading.Thread(target=slow.close, daemon=True).start()
+            before = time.monotonic()
+            await asyncio.sleep(0.2)
+            assert time.monotonic() - before < 10
+
+    through(tmp_path, body)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_proxy_that_is_held_up_holds_up_nobody(tmp_path: Path, *, goes_on: bool) -> None:
+    held, free, late = threading.Event(), threading.Event(), threading.Event()
+
+    async def stuck(_: str) -> Sequence[str]:
+        held.set()
+        if not free.wait(20):
+            late.set()
+        return ["127.0.0.1"]
+
+    async def body(way: Way) -> None:
+        asking = asyncio.create_task(way.ask(get(way)))
+        assert await asyncio.to_thread(held.wait, 20)
+        if goes_on:
+            free.set()
+            assert await asking == PAGE
+        asking.cancel()
+
+    through(tmp_path, body, dialer=Dialer(stuck, may_reach=lambda _: True))
+    assert not late.is_set()
+    free.set()
 
 
 def test_the_log_does_not_grow_without_end(tmp_path: Path) -> None:

@@ -85,5 +85,5 @@ class Log:
             "requests": dict(self._verdicts) | going_on,
             "bytes_up": self.bytes_up,
             "bytes_down": self.bytes_down,
-            "hosts": {host: dict(ends) for host, ends in self._hosts.items()},
+            "hosts": {host: dict(ends) for host, ends in list(self._hosts.items())},
         }

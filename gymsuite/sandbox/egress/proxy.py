@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 
+from gymsuite.sandbox.egress.apart import apart
 from gymsuite.sandbox.egress.dialing import Dialer
 from gymsuite.sandbox.egress.log import ALLOWED, BudgetSpentError, Entry, Log
 from gymsuite.sandbox.egress.policy import Policy
@@ -19,6 +20,7 @@ _MOST_CONNECTIONS = 64
 _HEAD_SECONDS = 10.0
 _REFUSED_SECONDS = 0.25
 _MOST_DIALS = 8
+_PASS_RIGHTS = 83
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
@@ -28,20 +30,36 @@ async def open_proxy(
 ) -> AsyncIterator[Log]:
     """Listen at `path` as long as the block lasts; the log says what came through."""
     log = Log(budget_bytes)
-    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
+    listener = _listen(path)
+
+    async def serve() -> None:
+        with closing(listener):
+            await _Proxy(policy, dialer, log).serve(listener)
+
+    try:
+        # To read what a client sent is to close the descriptors that it sent along, and that may
+        # take as long as it likes: there are sockets that linger.
+        async with apart(serve):
+            yield log
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(path)  # noqa: PTH108 - a socket
+
+
+def _listen(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
         listener.setblocking(False)
         bind(listener, path)
         # Whoever the sandbox runs as may connect; who else may is up to the directory.
-        os.chmod(path, 0o666)  # noqa: PTH101, S103 - see above; ASYNC240 bars pathlib
+        path.chmod(0o666)
+        with suppress(OSError):  # Linux before 6.16 lets clients send descriptors
+            listener.setsockopt(socket.SOL_SOCKET, _PASS_RIGHTS, 0)
         listener.listen(_MOST_CONNECTIONS)
-        task = asyncio.create_task(_Proxy(policy, dialer, log).serve(listener))
-        try:
-            yield log
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-            with suppress(FileNotFoundError):
-                os.unlink(path)  # noqa: PTH108 - a socket
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 class _Proxy:
