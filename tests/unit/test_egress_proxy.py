@@ -152,6 +152,14 @@ def test_any_other_host_is_refused_and_noted(tmp_path: Path) -> None:
     through(tmp_path, body)
 
 
+def test_a_client_that_is_still_sending_hears_why_it_was_refused(tmp_path: Path) -> None:
+    async def body(way: Way) -> None:
+        request = get(way, "evil.example", "Content-Length: 3000000").replace(b"GET", b"POST", 1)
+        assert (await way.ask(request, b"x" * 3_000_000)).startswith(b"HTTP/1.1 403 ")
+
+    through(tmp_path, body)
+
+
 def test_an_allowed_name_of_a_private_address_is_refused(tmp_path: Path) -> None:
     async def body(way: Way) -> None:
         answer = await way.ask(get(way))

@@ -12,13 +12,14 @@ from gymsuite.sandbox.egress.apart import apart
 from gymsuite.sandbox.egress.dialing import Dialer
 from gymsuite.sandbox.egress.log import ALLOWED, BudgetSpentError, Entry, Log
 from gymsuite.sandbox.egress.policy import Policy
-from gymsuite.sandbox.egress.relay import CHUNK_BYTES, MOST_PIECES, Relay
+from gymsuite.sandbox.egress.relay import CHUNK_BYTES, MOST_PIECES, Relay, discard
 from gymsuite.sandbox.egress.request import Refusal, Request, end_of_head, parse_request
 from gymsuite.sandbox.sockets import bind
 
 _MOST_CONNECTIONS = 64
 _HEAD_SECONDS = 10.0
 _REFUSED_SECONDS = 0.25
+_LINGER_SECONDS = 2.0
 _MOST_DIALS = 8
 _PASS_RIGHTS = 83
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -158,10 +159,12 @@ class _Proxy:
             f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n"
         )
         await asyncio.sleep(_REFUSED_SECONDS)
-        if refusal.status:
-            with suppress(OSError, TimeoutError):
-                async with asyncio.timeout(_HEAD_SECONDS):
+        with suppress(OSError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                if refusal.status:
                     await self._loop.sock_sendall(client, head.encode() + text)
+                client.shutdown(socket.SHUT_WR)
+                await discard(client)
 
 
 def _over(client: socket.socket, free: asyncio.Semaphore, _: "asyncio.Task[None]") -> None:

@@ -16,6 +16,7 @@ MOST_PIECES = 64
 
 _IDLE_SECONDS = 120.0
 _HALF_SECONDS = 30.0
+_DISCARD_SECONDS = 0.02
 # An alert of TLS, fatal: unrecognized_name.
 _ALERT = bytes.fromhex("15030100020270")
 
@@ -77,11 +78,11 @@ class Relay:
                 raise ConnectionAbortedError
             await self._send(self._server, data, self._log.up)
             left -= len(data)
-        if not await self._loop.sock_recv(self._client, 1):
-            self._hurry()
+        await discard(self._client)
+        self._hurry()
 
     def _hurry(self) -> None:
-        """The client has said all, or is gone: a server may keep the connection all the same."""
+        """One of them has said all, or is gone: the other may keep the connection all the same."""
         self._patience = _HALF_SECONDS
         self._rest()
 
@@ -91,6 +92,7 @@ class Relay:
 
     async def _down(self) -> None:
         await self._pump(self._server, self._client, self._log.down)
+        self._hurry()
 
     async def _pump(self, source: socket.socket, sink: socket.socket, pay: Pay) -> None:
         while data := await self._loop.sock_recv(source, CHUNK_BYTES):
@@ -104,6 +106,18 @@ class Relay:
         await self._loop.sock_sendall(sink, data[:covered])
         if covered < len(data):
             raise BudgetSpentError
+
+
+async def discard(client: socket.socket) -> None:
+    """Read what goes nowhere until a client has said all, and slowly: it is to cost little.
+
+    A client with words left unread would hear of a broken connection, and not of the answer.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        if not await loop.sock_recv(client, CHUNK_BYTES):
+            return
+        await asyncio.sleep(_DISCARD_SECONDS)
 
 
 async def _both(one: Awaitable[None], other: Awaitable[None]) -> None:

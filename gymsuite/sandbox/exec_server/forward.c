@@ -83,15 +83,18 @@ static short wanted(const struct flow *flow) {
 }
 
 /* Whether the connection can still be used. Calls never wait: MSG_DONTWAIT on every one. */
-static bool move(struct flow *flow) {
-    if (flow->begin == flow->end && !flow->ended) {
-        ssize_t got = recv(flow->from, flow->data, CHUNK, MSG_DONTWAIT);
-        if (got < 0) return errno == EAGAIN || errno == EINTR;
-        flow->begin = 0;
-        flow->end = (uint32_t)got;
-        flow->ended = got == 0;
-        if (flow->ended) shutdown(flow->to, SHUT_WR);
-    }
+static bool fill(struct flow *flow) {
+    if (flow->begin < flow->end || flow->ended) return true;
+    ssize_t got = recv(flow->from, flow->data, CHUNK, MSG_DONTWAIT);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    flow->begin = 0;
+    flow->end = (uint32_t)got;
+    flow->ended = got == 0;
+    if (flow->ended) shutdown(flow->to, SHUT_WR);
+    return true;
+}
+
+static bool empty(struct flow *flow) {
     while (flow->begin < flow->end) {
         const uint8_t *data = flow->data + flow->begin;
         ssize_t sent = send(flow->to, data, flow->end - flow->begin, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -101,9 +104,15 @@ static bool move(struct flow *flow) {
     return true;
 }
 
-static bool is_over(const struct pair *pair) {
-    bool up = pair->up.ended && pair->up.begin == pair->up.end;
-    return up && pair->down.ended && pair->down.begin == pair->down.end;
+static bool move(struct pair *pair) {
+    if (!fill(&pair->up)) return false;
+    /* A proxy that takes no more may have said why: what the client still sends goes nowhere. */
+    if (!empty(&pair->up)) pair->up.begin = pair->up.end;
+    return fill(&pair->down) && empty(&pair->down);
+}
+
+static bool is_done(const struct flow *flow) {
+    return flow->ended && flow->begin == flow->end;
 }
 
 static void drop(struct pair **slot) {
@@ -130,15 +139,18 @@ static void serve_pairs(int listener, const struct sockaddr_un *there) {
         two[0] = two[1] = (struct pollfd){.fd = -1};
         if (!pair) continue;
         short client = events(&pair->up, &pair->down), proxy = events(&pair->down, &pair->up);
-        /* An end that nothing is wanted of would be reported again and again once it hangs up. */
+        /* An end that nothing is wanted of would be reported again and again once it hangs up. A proxy that has said
+           all may hang up: its client need not know of it, and would keep others out. */
         if (client) two[0] = (struct pollfd){.fd = pair->up.from, .events = client};
-        if (proxy) two[1] = (struct pollfd){.fd = pair->up.to, .events = proxy};
+        if (proxy || is_done(&pair->down)) two[1] = (struct pollfd){.fd = pair->up.to, .events = proxy};
     }
     if (poll(polls, 1 + 2 * MOST_PAIRS, -1) < 0) return;
     for (size_t i = 0; i < MOST_PAIRS; i++) {
         struct pair *pair = pairs[i];
-        if (!pair || !(polls[1 + 2 * i].revents | polls[2 + 2 * i].revents)) continue;
-        if (!move(&pair->up) || !move(&pair->down) || is_over(pair)) drop(&pairs[i]);
+        short client = polls[1 + 2 * i].revents, proxy = polls[2 + 2 * i].revents;
+        if (!pair || !(client | proxy)) continue;
+        bool usable = move(pair), over = is_done(&pair->up) || proxy & POLLHUP;
+        if (!usable || (over && is_done(&pair->down))) drop(&pairs[i]);
     }
     if (polls[0].revents && open) take(listener, there, open);
 }
