@@ -4,6 +4,7 @@ import ssl
 import pytest
 
 from gymsuite import DefinitionError
+from gymsuite.sandbox.egress.dialing import is_own
 from gymsuite.sandbox.egress.hello import examine
 from gymsuite.sandbox.egress.names import Endpoint, is_public, parse_endpoint, parse_host
 from gymsuite.sandbox.egress.policy import Policy
@@ -71,7 +72,8 @@ def test_addresses_are_hosts_in_their_usual_form_only() -> None:
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
      "0.0.0.1", "224.0.0.1", "224.0.1.1", "255.255.255.255", "240.0.0.1", "::1", "::", "fe80::1",
      "fd00::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
-     "2002:7f00:1::", "2001:db8::1"],
+     "2002:7f00:1::", "2001:db8::1", "fec0::1", "3fff::1", "::ffff:93.184.216.34", "192.0.0.8",
+     "192.0.0.192", "192.88.99.1", "168.63.129.16"],
 )  # fmt: skip
 def test_what_is_not_the_internet_is_not_public(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
@@ -80,6 +82,16 @@ def test_what_is_not_the_internet_is_not_public(address: str) -> None:
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1"])
 def test_what_is_the_internet_is_public(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.5", "::1"])
+def test_what_is_this_machine_is_not_elsewhere(address: str) -> None:
+    assert is_own(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "93.184.216.34", "2001:db8::1"])
+def test_what_is_another_machine_is_not_this_one(address: str) -> None:
+    assert not is_own(ipaddress.ip_address(address))
 
 
 def head(first: str, *headers: str) -> bytes:

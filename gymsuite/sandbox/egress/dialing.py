@@ -16,6 +16,7 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 _RESOLVE_SECONDS = 10.0
 _CONNECT_SECONDS = 10.0
 _MOST_ADDRESSES = 4
+_NOBODYS = {4: ipaddress.ip_address("192.0.2.1"), 6: ipaddress.ip_address("2001:db8::1")}
 
 
 async def resolve(host: str) -> Sequence[str]:
@@ -24,15 +25,35 @@ async def resolve(host: str) -> Sequence[str]:
     return [str(address[4][0]) for address in found]
 
 
+def is_elsewhere(address: Address) -> bool:
+    """Whether it is an address of the open internet, and none of this machine's own."""
+    return is_public(address) and not is_own(address)
+
+
+def is_own(address: Address) -> bool:
+    """Whether this machine would reach itself there, past whatever guards it from the internet."""
+    # With ip_nonlocal_bind a machine takes any address for its own, which then tells nothing.
+    return _can_bind(address) and not _can_bind(_NOBODYS[address.version])
+
+
+def _can_bind(address: Address) -> bool:
+    with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((str(address), 0))
+        except OSError:
+            return False
+    return True
+
+
 @dataclass(frozen=True)
 class Dialer:
-    """How hosts are reached. `may_reach` refuses addresses: by default all that are not public.
+    """How hosts are reached. `may_reach` refuses addresses: by default all but the internet's.
 
     A name of the open internet may resolve to an address of this machine or of its network.
     """
 
     resolve: Resolve = resolve
-    may_reach: Callable[[Address], bool] = is_public
+    may_reach: Callable[[Address], bool] = is_elsewhere
 
     async def dial(self, endpoint: Endpoint) -> socket.socket:
         """Connect. Raises `Refusal`."""
@@ -60,10 +81,13 @@ class Dialer:
             raise Refusal("502 Bad Gateway", "resolve", f"{host} has no address") from error
 
 
+def _family(address: Address) -> socket.AddressFamily:
+    return socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004 - IPv4
+
+
 async def _connect(address: Address, port: int) -> socket.socket | None:
-    family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004 - IPv4
     try:
-        connection = socket.socket(family, socket.SOCK_STREAM)
+        connection = socket.socket(_family(address), socket.SOCK_STREAM)
     except OSError:
         return None
     try:

@@ -11,6 +11,14 @@ _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _LONGEST_NAME = 253
 _LAST_PORT = 65_535
+# What some versions of Python take for the internet: special uses, site-local addresses, and the
+# services of a cloud for its own machines.
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "fec0::/10", "3fff::/20"),
+    )
+)
 
 
 class Endpoint(NamedTuple):
@@ -60,7 +68,9 @@ def address_of(host: str) -> Address | None:
 
 def is_public(address: Address) -> bool:
     """Whether it is an address of the open internet, and not one that stands for another."""
-    if isinstance(address, ipaddress.IPv6Address) and address.sixtofour is not None:
+    if isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.ipv4_mapped):
+        return False
+    if any(address in network for network in _SPECIAL):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
