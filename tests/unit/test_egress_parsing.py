@@ -141,6 +141,7 @@ def test_a_tunnel_has_a_host_and_a_port() -> None:
         (("GET  http://a.example/ HTTP/1.1",), "400"),
         (("GET http://a.example/ x HTTP/1.1",), "400"),
         (("GET http://a.example/\x01 HTTP/1.1",), "400"),
+        ((f"{'G' * 33} http://a.example/ HTTP/1.1",), "400"),
         (("G(T http://a.example/ HTTP/1.1",), "400"),
         (("GET http://a.example/ HTTP/1.1", "Host: b.example"), "400"),
         (("GET http://a.example/ HTTP/1.1", "Host: a.example", "Host: a.example"), "400"),

@@ -12,6 +12,7 @@ from gymsuite.sandbox.egress.names import Endpoint, parse_endpoint
 HEAD_BYTES = 16 << 10
 _MOST_HEADERS = 100
 _LONGEST_LENGTH = 15
+_LONGEST_METHOD = 32
 _HTTP_PORT = 80
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TARGET = re.compile(rb"[\x21-\x7e]+")
@@ -73,7 +74,11 @@ def parse_request(head: bytes) -> Request:
     if len(words) != 3 or words[2] not in _VERSIONS:  # noqa: PLR2004 - method, target, version
         raise _malformed("the first line is no METHOD TARGET HTTP/1.1")
     method, target, _ = words
-    if not _TOKEN.fullmatch(method) or not _TARGET.fullmatch(target):
+    if (
+        len(method) > _LONGEST_METHOD
+        or not _TOKEN.fullmatch(method)
+        or not _TARGET.fullmatch(target)
+    ):
         raise _malformed("the first line is no METHOD TARGET HTTP/1.1")
     headers = _headers(lines)
     if method == b"CONNECT":
