@@ -388,6 +388,19 @@ def test_a_proxy_that_is_held_up_holds_up_nobody(tmp_path: Path, *, goes_on: boo
     free.set()
 
 
+def test_refused_hosts_do_not_crowd_the_listed_ones_out_of_the_log(tmp_path: Path) -> None:
+    async def body(way: Way) -> None:
+        await asyncio.gather(*(way.ask(get(way, f"evil{n}.example")) for n in range(40)))
+        await way.ask(get(way))
+        await asyncio.sleep(0.2)
+        hosts = way.log.summary()["hosts"]
+        assert isinstance(hosts, dict)
+        assert len(hosts) == 33
+        assert hosts[f"allowed.example:{way.server.port}"] == {"allowed": 1}
+
+    through(tmp_path, body)
+
+
 def test_the_log_does_not_grow_without_end(tmp_path: Path) -> None:
     log = Log(1000)
     for _ in range(5000):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from gymsuite.sandbox.egress.names import Endpoint
 
 ALLOWED = "allowed"
+UNLISTED = "host"
 _MOST_ENTRIES = 1000
 _MOST_HOSTS = 32
 
@@ -41,7 +42,8 @@ class Log:
     def __post_init__(self) -> None:
         self._open = 0
         self._verdicts: Counter[str] = Counter()
-        self._hosts: dict[str, Counter[str]] = {}
+        self._listed: dict[str, Counter[str]] = {}
+        self._unlisted: dict[str, Counter[str]] = {}
 
     @property
     def left_bytes(self) -> int:
@@ -61,8 +63,10 @@ class Log:
         self._open -= 1
         self._verdicts[entry.verdict] += 1
         host = str(entry.endpoint) if entry.endpoint else ""
-        if host and (host in self._hosts or len(self._hosts) < _MOST_HOSTS):
-            self._hosts.setdefault(host, Counter())[entry.verdict] += 1
+        # Whoever asks for many that are not listed must not hide where it went.
+        hosts = self._unlisted if entry.verdict == UNLISTED else self._listed
+        if host and (host in hosts or len(hosts) < _MOST_HOSTS):
+            hosts.setdefault(host, Counter())[entry.verdict] += 1
 
     def up(self, entry: Entry, count: int) -> int:
         """Pay for bytes to a server; how many of them the budget covers."""
@@ -81,9 +85,10 @@ class Log:
     def summary(self) -> Mapping[str, object]:
         """How many requests had which end, where they went, and how much was moved."""
         going_on = {"open": self._open} if self._open else {}
+        hosts = [*self._listed.items(), *self._unlisted.items()]
         return {
             "requests": dict(self._verdicts) | going_on,
             "bytes_up": self.bytes_up,
             "bytes_down": self.bytes_down,
-            "hosts": {host: dict(ends) for host, ends in list(self._hosts.items())},
+            "hosts": {host: dict(ends) for host, ends in hosts},
         }

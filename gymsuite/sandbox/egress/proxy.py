@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gymsuite.sandbox.egress.apart import apart
 from gymsuite.sandbox.egress.dialing import Dialer
-from gymsuite.sandbox.egress.log import ALLOWED, BudgetSpentError, Entry, Log
+from gymsuite.sandbox.egress.log import ALLOWED, UNLISTED, BudgetSpentError, Entry, Log
 from gymsuite.sandbox.egress.policy import Policy
 from gymsuite.sandbox.egress.relay import CHUNK_BYTES, MOST_PIECES, Relay, discard
 from gymsuite.sandbox.egress.request import Refusal, Request, end_of_head, parse_request
@@ -143,7 +143,7 @@ class _Proxy:
         if not self._policy.allows(request.endpoint):
             raise Refusal(
                 "403 Forbidden",
-                "host",
+                UNLISTED,
                 f"{request.endpoint} is not among the hosts that this sandbox may reach",
             )
         if not self._log.left_bytes:
