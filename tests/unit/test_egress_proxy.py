@@ -128,7 +128,8 @@ def test_an_allowed_host_is_reached_and_noted(tmp_path: Path) -> None:
         (entry,) = way.log.entries
         assert (entry.method, entry.verdict) == ("GET", "allowed")
         assert str(entry.endpoint) == f"allowed.example:{way.server.port}"
-        assert (entry.bytes_up, entry.bytes_down) == (len(heard), len(PAGE))
+        assert entry.bytes_up == len("allowed.example") + len(heard)
+        assert entry.bytes_down == len(PAGE)
         assert way.log.summary()["bytes_down"] == len(PAGE)
 
     through(tmp_path, body)
@@ -264,6 +265,23 @@ def test_the_budget_ends_a_connection_and_refuses_the_next(tmp_path: Path) -> No
         assert way.verdicts() == ["budget", "budget"]
 
     through(tmp_path, body, server=Server(PAGE + b"x" * 1_000_000), budget=100_000)
+
+
+def test_names_that_are_looked_up_are_paid_for(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def nothing(host: str) -> Sequence[str]:
+        asked.append(host)
+        raise socket.gaierror
+
+    async def body(way: Way) -> None:
+        for _ in range(5):
+            await way.ask(b"GET http://%s.allowed.example/ HTTP/1.1\r\n\r\n" % (b"x" * 60))
+        assert len(asked) == 2
+        assert way.verdicts() == ["resolve", "resolve", "budget", "budget", "budget"]
+
+    dialer = Dialer(nothing)
+    through(tmp_path, body, dialer=dialer, budget=200, rules=["*.allowed.example"])
 
 
 def test_more_clients_than_are_served_at_once_wait(tmp_path: Path) -> None:

@@ -75,6 +75,11 @@ class Log:
         entry.bytes_up += count
         return count
 
+    def name(self, entry: Entry, host: str) -> None:
+        """Pay for a name, which goes to whoever answers for it. Raises `BudgetSpentError`."""
+        if self.up(entry, len(host)) < len(host):
+            raise BudgetSpentError
+
     def down(self, entry: Entry, count: int) -> int:
         """Pay for bytes from a server; how many of them the budget covers."""
         count = min(count, self.left_bytes)

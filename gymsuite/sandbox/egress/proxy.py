@@ -118,6 +118,7 @@ class _Proxy:
         request, early = await self._request(client)
         entry.method, entry.endpoint = request.method, request.endpoint
         self._check(request)
+        self._log.name(entry, request.endpoint.host)
         async with self._dials:
             connected = await self._dialer.dial(request.endpoint)
         with closing(connected) as server:
