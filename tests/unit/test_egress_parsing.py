@@ -118,6 +118,11 @@ def test_a_forwarded_request_is_written_anew_for_its_server() -> None:
     )
 
 
+def test_a_server_is_spoken_to_in_the_version_that_the_client_understands() -> None:
+    request = parse_request(head("GET http://a.example/ HTTP/1.0"))
+    assert request.head.startswith(b"GET / HTTP/1.0\r\nHost: a.example\r\n")
+
+
 def test_a_body_is_as_long_as_it_says() -> None:
     request = parse_request(head("POST http://a.example HTTP/1.1", "Content-Length: 12"))
     assert (request.body_bytes, request.head.split(b" ")[1]) == (12, b"/")

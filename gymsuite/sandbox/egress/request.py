@@ -73,7 +73,7 @@ def parse_request(head: bytes) -> Request:
     words = first.split(b" ")
     if len(words) != 3 or words[2] not in _VERSIONS:  # noqa: PLR2004 - method, target, version
         raise _malformed("the first line is no METHOD TARGET HTTP/1.1")
-    method, target, _ = words
+    method, target, version = words
     if (
         len(method) > _LONGEST_METHOD
         or not _TOKEN.fullmatch(method)
@@ -83,7 +83,7 @@ def parse_request(head: bytes) -> Request:
     headers = _headers(lines)
     if method == b"CONNECT":
         return _tunnel(target, headers)
-    return _forwarded(method, target, headers)
+    return _forwarded(method, target, version, headers)
 
 
 def _headers(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
@@ -111,7 +111,9 @@ def _tunnel(target: bytes, headers: list[tuple[bytes, bytes]]) -> Request:
     return Request("CONNECT", endpoint)
 
 
-def _forwarded(method: bytes, target: bytes, headers: list[tuple[bytes, bytes]]) -> Request:
+def _forwarded(
+    method: bytes, target: bytes, version: bytes, headers: list[tuple[bytes, bytes]]
+) -> Request:
     scheme, rest = target[:7], target[7:]
     if scheme.lower() != b"http://" or b"#" in rest:
         raise _malformed("a proxy takes http://HOST/PATH, and CONNECT for https")
@@ -123,7 +125,8 @@ def _forwarded(method: bytes, target: bytes, headers: list[tuple[bytes, bytes]])
     if _value(headers, b"transfer-encoding") is not None:
         raise Refusal("411 Length Required", "request", "a body needs its Content-Length")
     path = rest[len(authority) :]
-    line = b"%s %s HTTP/1.1" % (method, path if path.startswith(b"/") else b"/" + path)
+    # A client of HTTP/1.0 would take the chunks of a later version's answer for its content.
+    line = b"%s %s %s" % (method, path if path.startswith(b"/") else b"/" + path, version)
     kept = [b"%s: %s" % header for header in _end_to_end(headers)]
     head = [line, b"Host: " + authority, *kept, b"Connection: close", b"", b""]
     return Request(method.decode(), endpoint, b"\r\n".join(head), _length(headers))
