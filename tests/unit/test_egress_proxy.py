@@ -1,15 +1,18 @@
 import asyncio
+import os
+import resource
 import socket
 import struct
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gymsuite.errors import SandboxError
 from gymsuite.sandbox.egress.dialing import Dialer
 from gymsuite.sandbox.egress.log import Log
 from gymsuite.sandbox.egress.policy import Policy
@@ -353,6 +356,45 @@ def test_the_proxy_ends_with_its_block_and_takes_its_clients_along(tmp_path: Pat
         assert not path.exists()
 
     asyncio.run(run())
+
+
+@contextmanager
+def descriptors_left(count: int) -> Iterator[None]:
+    """Let this process have so many more of them."""
+    next_one = os.dup(0)
+    os.close(next_one)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_one + count, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_machine_without_descriptors_is_an_error_and_never_a_proxy_that_is_deaf(
+    tmp_path: Path,
+) -> None:
+    async def opens(left: int) -> bool:
+        path = tmp_path / str(left)
+        async with AsyncExitStack() as stack:
+            proxy = open_proxy(path, Policy(()), budget_bytes=1, dialer=LOOPBACK)
+            with descriptors_left(left):
+                try:
+                    await stack.enter_async_context(proxy)
+                except SandboxError:
+                    return False
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(b"\n")
+            assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.1 400 ")
+            writer.close()
+            return True
+
+    async def main() -> None:
+        assert [await opens(left) for left in (0, 1, 2, 40)] == [False, False, False, True]
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    asyncio.run(main())
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def lingering() -> tuple[socket.socket, socket.socket]:

@@ -1,13 +1,13 @@
 """The proxy of one sandbox: a server on a socket of its own, that ends with the sandbox."""
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 
+from gymsuite.errors import SandboxError
 from gymsuite.sandbox.egress.apart import apart
 from gymsuite.sandbox.egress.dialing import Dialer
 from gymsuite.sandbox.egress.log import ALLOWED, UNLISTED, BudgetSpentError, Entry, Log
@@ -29,27 +29,29 @@ _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 async def open_proxy(
     path: Path, policy: Policy, *, budget_bytes: int, dialer: Dialer
 ) -> AsyncIterator[Log]:
-    """Listen at `path` as long as the block lasts; the log says what came through."""
+    """Listen at `path` as long as the block lasts; the log says what came through.
+
+    Raises `SandboxError` where this machine has nothing left for it.
+    """
     log = Log(budget_bytes)
-    listener = _listen(path)
 
-    async def serve() -> None:
-        with closing(listener):
-            await _Proxy(policy, dialer, log).serve(listener)
+    async def serve(listener: socket.socket) -> None:
+        await _Proxy(policy, dialer, log).serve(listener)
 
-    try:
-        # To read what a client sent is to close the descriptors that it sent along, and that may
-        # take as long as it likes: there are sockets that linger.
-        async with apart(serve):
-            yield log
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(path)  # noqa: PTH108 - a socket
+    async with AsyncExitStack() as stack:
+        stack.callback(path.unlink, missing_ok=True)
+        try:
+            # To read what a client sent is to close the descriptors that it sent along, and that
+            # may take as long as it likes: there are sockets that linger.
+            await stack.enter_async_context(apart(_listen(path), serve))
+        except (OSError, RuntimeError) as error:
+            raise SandboxError(f"cannot listen for a sandbox at {path}: {error}") from error
+        yield log
 
 
 def _listen(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with ExitStack() as unused:
+        listener = unused.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         listener.setblocking(False)
         bind(listener, path)
         # Whoever the sandbox runs as may connect; who else may is up to the directory.
@@ -57,9 +59,7 @@ def _listen(path: Path) -> socket.socket:
         with suppress(OSError):  # Linux before 6.16 lets clients send descriptors
             listener.setsockopt(socket.SOL_SOCKET, _PASS_RIGHTS, 0)
         listener.listen(_MOST_CONNECTIONS)
-    except BaseException:
-        listener.close()
-        raise
+        unused.pop_all()
     return listener
 
 
