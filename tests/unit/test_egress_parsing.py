@@ -220,6 +220,13 @@ def test_a_hello_in_countless_records_is_broken() -> None:
     assert examine(in_records(client_hello("pypi.example")[5:], 1)).kind == "broken"
 
 
+@pytest.mark.parametrize(
+    "record", ["1503010002015a", "140303000101", "1703030000", "180301000101", "1603010000"]
+)
+def test_a_hello_behind_another_record_is_broken(record: str) -> None:
+    assert examine(bytes.fromhex(record) + client_hello("evil.example")).kind == "broken"
+
+
 def test_what_is_not_tls_is_something_else() -> None:
     assert examine(b"GET / HTTP/1.1\r\n").kind == "other"
     assert examine(b"SSH-2.0-x").kind == "other"

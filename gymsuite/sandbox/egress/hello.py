@@ -2,6 +2,7 @@
 
 from typing import Literal, NamedTuple
 
+_RECORDS = range(0x14, 0x19)
 _HANDSHAKE = 0x16
 _MAJOR = 3
 _LONGEST_RECORD = 1 << 14
@@ -23,7 +24,8 @@ def examine(data: bytes) -> Hello:
     """Read the first bytes of a connection: `part` needs more of them, `other` is not TLS."""
     if not data:
         return Hello("part")
-    if data[0] != _HANDSHAKE:
+    # Some servers skip a warning that comes before the hello, so whatever TLS has begins it.
+    if data[0] not in _RECORDS:
         return Hello("other")
     try:
         message = _message(data)
