@@ -227,6 +227,13 @@ def test_a_hello_behind_another_record_is_broken(record: str) -> None:
     assert examine(bytes.fromhex(record) + client_hello("evil.example")).kind == "broken"
 
 
+def test_a_hello_in_the_form_of_ssl_2_is_broken_since_it_names_no_server() -> None:
+    old = bytes.fromhex("802f010303000600000020")
+    assert {examine(old[:size]).kind for size in range(4)} == {"part"}
+    assert {examine(old[:size]).kind for size in range(4, len(old))} == {"broken"}
+    assert examine(b"\x80\x00\x00").kind == "other"
+
+
 def test_what_is_not_tls_is_something_else() -> None:
     assert examine(b"GET / HTTP/1.1\r\n").kind == "other"
     assert examine(b"SSH-2.0-x").kind == "other"

@@ -5,6 +5,9 @@ from typing import Literal, NamedTuple
 _RECORDS = range(0x14, 0x19)
 _HANDSHAKE = 0x16
 _MAJOR = 3
+# The first bit, and the third and fourth byte, of a hello in the form of SSL 2, which has no names.
+_OLD_RECORD = 0x80
+_OLD_HELLO = b"\x01\x03"
 _LONGEST_RECORD = 1 << 14
 _LONGEST_HELLO = 1 << 14
 _MOST_RECORDS = 32
@@ -24,6 +27,8 @@ def examine(data: bytes) -> Hello:
     """Read the first bytes of a connection: `part` needs more of them, `other` is not TLS."""
     if not data:
         return Hello("part")
+    if data[0] & _OLD_RECORD and _OLD_HELLO.startswith(data[2:4]):
+        return Hello("broken" if len(data) >= 4 else "part")  # noqa: PLR2004 - all of it is there
     # Some servers skip a warning that comes before the hello, so whatever TLS has begins it.
     if data[0] not in _RECORDS:
         return Hello("other")
