@@ -42,7 +42,8 @@ def test_what_is_listed_and_nothing_else_is_allowed(host: str, port: int, *, all
 @pytest.mark.parametrize(
     "entry",
     ["", "*", "*.", "http://pypi.example", "pypi.example/simple", "a b", "pypi.example:0",
-     "pypi.example:65536", "127.1", "**.example", "user@pypi.example"],
+     "pypi.example:65536", "127.1", "**.example", "user@pypi.example", "*.203.0.113.7",
+     "*.203.0.113.7:80"],
 )  # fmt: skip
 def test_an_entry_that_is_no_host_is_the_authors_mistake(entry: str) -> None:
     with pytest.raises(DefinitionError, match="write 'example.org'"):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gymsuite.errors import DefinitionError
-from gymsuite.sandbox.egress.names import Endpoint, parse_endpoint, parse_host
+from gymsuite.sandbox.egress.names import Endpoint, address_of, parse_endpoint, parse_host
 
 WEB_PORTS = (80, 443)
 _BELOW = "*."
@@ -23,16 +23,14 @@ class Rule:
         """Read `host`, `*.host`, `host:port` or `*.host:port`; raises `DefinitionError`."""
         below = text.startswith(_BELOW)
         bare = text.removeprefix(_BELOW)
-        host = parse_host(bare)
-        if host is not None:
-            return cls(host, below, WEB_PORTS)
         endpoint = parse_endpoint(bare)
-        if endpoint is None:
+        host = endpoint.host if endpoint else parse_host(bare)
+        if host is None or (below and address_of(host) is not None):
             raise DefinitionError(
                 f"network: {text!r} is no host that can be allowed; write 'example.org', "
                 "'*.example.org' or 'example.org:8443'"
             )
-        return cls(endpoint.host, below, (endpoint.port,))
+        return cls(host, below, (endpoint.port,) if endpoint else WEB_PORTS)
 
     def covers(self, host: str) -> bool:
         """Whether it speaks of a host, whatever the port."""
