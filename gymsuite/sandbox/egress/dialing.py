@@ -37,11 +37,11 @@ def is_own(address: Address) -> bool:
 
 
 def _can_bind(address: Address) -> bool:
-    with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
-        try:
+    try:
+        with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
             probe.bind((str(address), 0))
-        except OSError:
-            return False
+    except OSError:  # also on a machine without IPv6, where no such address can be reached either
+        return False
     return True
 
 
