@@ -199,9 +199,10 @@ def test_a_name_is_resolved_once(tmp_path: Path) -> None:
     through(tmp_path, body, dialer=dialer)
 
 
-def test_a_name_without_an_address_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [socket.gaierror(), RuntimeError("can't start new thread")])
+def test_a_name_without_an_address_says_so(tmp_path: Path, error: Exception) -> None:
     async def nothing(_: str) -> Sequence[str]:
-        raise socket.gaierror
+        raise error
 
     async def body(way: Way) -> None:
         assert (await way.ask(get(way))).startswith(b"HTTP/1.1 502 ")

@@ -11,7 +11,7 @@ from gymsuite.sandbox.egress.request import Refusal
 from gymsuite.sandbox.threads import in_thread
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""The addresses of a host name; raises OSError for none."""
+"""The addresses of a host name; raises OSError for none, RuntimeError where it cannot ask."""
 
 _RESOLVE_SECONDS = 10.0
 _CONNECT_SECONDS = 10.0
@@ -77,7 +77,7 @@ class Dialer:
             async with asyncio.timeout(_RESOLVE_SECONDS):
                 found = await self.resolve(host)
             return [ipaddress.ip_address(text.partition("%")[0]) for text in dict.fromkeys(found)]
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:  # the last for want of a thread
             raise Refusal("502 Bad Gateway", "resolve", f"{host} has no address") from error
 
 
