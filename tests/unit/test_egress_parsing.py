@@ -119,6 +119,15 @@ def test_a_forwarded_request_is_written_anew_for_its_server() -> None:
     )
 
 
+def test_what_any_connection_header_names_stays_between_neighbours() -> None:
+    lines = ("Connection: close", "Connection: X-Hop, x-other", "X-Hop: 1", "X-Other: 2", "X: 3")
+    request = parse_request(head("GET http://a.example/ HTTP/1.1", *lines))
+    assert request.head.split(b"\r\n")[2:-2] == [b"X: 3", b"Connection: close"]
+    framed = ("Content-Length: 1", "Connection: close", "Connection: content-length")
+    with pytest.raises(Refusal):
+        parse_request(head("PUT http://a.example/ HTTP/1.1", *framed))
+
+
 def test_a_server_is_spoken_to_in_the_version_that_the_client_understands() -> None:
     request = parse_request(head("GET http://a.example/ HTTP/1.0"))
     assert request.head.startswith(b"GET / HTTP/1.0\r\nHost: a.example\r\n")

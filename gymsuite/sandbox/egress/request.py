@@ -133,8 +133,8 @@ def _forwarded(
 
 
 def _end_to_end(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    named = (_value(headers, b"connection") or b"").lower().split(b",")
-    dropped = {name.strip() for name in named} | _BETWEEN_NEIGHBOURS
+    named = b",".join(value for own, value in headers if own.lower() == b"connection")
+    dropped = {name.strip() for name in named.lower().split(b",")} | _BETWEEN_NEIGHBOURS
     if b"content-length" in dropped:
         raise _malformed("Connection names a header that frames the body")
     return [pair for pair in headers if pair[0].lower() not in {*dropped, b"host"}]
