@@ -147,7 +147,7 @@ def test_the_given_rows_are_read_and_their_gold_passes() -> None:
         ({"ground_truth": [{"name": "x", "arguments": "{"}]}, "x: arguments are not JSON"),
         ({"ground_truth": [{"name": "x", "arguments": "[]"}]}, "x: arguments are no JSON object"),
         ({"ground_truth": None}, "or an `expected_action`"),
-        ({"responses_create_params": {"input": [{"role": "user"}]}}, "input: .* nothing is said"),
+        ({"responses_create_params": {"input": [{"role": "user"}]}}, "input: nothing is said"),
     ],
 )
 def test_a_broken_row_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
