@@ -15,6 +15,7 @@ from gymsuite.sandbox.engine import ImageMissing, NameTaken, Wish
 _GONE_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 _CONFLICT = 409
+_IN_BETWEEN = (_CONFLICT, 500)
 
 
 def create(client: APIClient, wish: Wish) -> str:
@@ -80,17 +81,20 @@ def attach(client: APIClient, container: str) -> socket.socket:
     return connection
 
 
-def remove(client: APIClient, container: str) -> None:
+def remove(client: APIClient, container: str, *, within: float = _GONE_SECONDS) -> None:
     """Remove a container, by its id or name, and see it gone; or raise TimeoutError."""
-    end = time.monotonic() + _GONE_SECONDS
+    end = time.monotonic() + within
+    said = ""
     while time.monotonic() < end:
         try:
             client.remove_container(container, v=True, force=True)
         except NotFound:
             return
         except APIError as error:
-            # The Engine is removing it already, because its first process ended.
-            if error.status_code != _CONFLICT:
+            # The Engine is removing it already, because its first process ended; or that ended just
+            # when it was to be killed, and neither the Engine's own removal nor this one was done.
+            if error.status_code not in _IN_BETWEEN:
                 raise
+            said = f": {error.explanation}"
         time.sleep(_POLL_SECONDS)
-    raise TimeoutError(f"it is still there after {_GONE_SECONDS:.0f} seconds")
+    raise TimeoutError(f"it is still there after {within:g} seconds{said}")
