@@ -4,19 +4,20 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from sandboxes_processes import CpuMeter, descendants, groups_of, kernel_bytes, pss_bytes
 
-from gymsuite import OpenSandbox, SandboxSpec
+from gymsuite import OpenSandbox, Sandbox, SandboxSpec
 
 SPEC = SandboxSpec(image="base")
 _TRUE = ("true",)
 _WRITTEN = os.urandom(100_000)
 _CHANGED_MEGABYTES = 200
 _OPENING = 64
+_SETTLE_SECONDS = 2.0
 
 
 class Cost(NamedTuple):
@@ -37,11 +38,18 @@ async def repeated(count: int, work: Callable[[], Awaitable[object]]) -> Cost:
     return Cost(times, meter.seconds() * 1000 / count)
 
 
-async def create(open_sandbox: OpenSandbox, count: int, spec: SandboxSpec = SPEC) -> Cost:
+async def create(
+    open_sandbox: OpenSandbox,
+    count: int,
+    spec: SandboxSpec = SPEC,
+    *,
+    pause_seconds: float = 0.0,
+) -> Cost:
     """From asking for a sandbox to the end of its first command; its removal is not timed."""
     times = []
     meter = CpuMeter()
     for _ in range(count):
+        await asyncio.sleep(pause_seconds)
         started = time.perf_counter()
         async with open_sandbox(spec) as sandbox:
             await sandbox.exec(_TRUE, timeout=60)
@@ -49,10 +57,18 @@ async def create(open_sandbox: OpenSandbox, count: int, spec: SandboxSpec = SPEC
     return Cost(times, meter.seconds() * 1000 / count)
 
 
-async def execs(open_sandbox: OpenSandbox, count: int) -> Cost:
-    """Single commands, one after the other."""
+@asynccontextmanager
+async def _settled(open_sandbox: OpenSandbox) -> AsyncIterator[Sandbox]:
+    """Open a sandbox; a pool that hands one out makes another, and has the processors to itself."""
     async with open_sandbox(SPEC) as sandbox:
         await sandbox.exec(_TRUE, timeout=60)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        yield sandbox
+
+
+async def execs(open_sandbox: OpenSandbox, count: int) -> Cost:
+    """Single commands, one after the other."""
+    async with _settled(open_sandbox) as sandbox:
         return await repeated(count, lambda: sandbox.exec(_TRUE, timeout=60))
 
 
@@ -68,7 +84,7 @@ def bare(count: int) -> list[float]:
 
 async def hundred(open_sandbox: OpenSandbox, count: int) -> Cost:
     """A hundred short commands, as one operation."""
-    async with open_sandbox(SPEC) as sandbox:
+    async with _settled(open_sandbox) as sandbox:
 
         async def all_of_them() -> None:
             for _ in range(100):
@@ -79,7 +95,7 @@ async def hundred(open_sandbox: OpenSandbox, count: int) -> Cost:
 
 async def writes(open_sandbox: OpenSandbox, count: int) -> Cost:
     """A file of 100 KB."""
-    async with open_sandbox(SPEC) as sandbox:
+    async with _settled(open_sandbox) as sandbox:
         return await repeated(count, lambda: sandbox.write("written", _WRITTEN))
 
 
