@@ -9,9 +9,6 @@ from pathlib import Path
 
 from gymsuite.sandbox.accounts import ROOT, Account
 
-SERVER = "/dev/.exec"
-"""The exec server's name, inside."""
-
 _OTHER_USERS = 1_000_000_000
 """The first of as many numbers that no account has, for users of sandboxes beside root."""
 _OTHER_USER_COUNT = 65_534

@@ -3,12 +3,12 @@
 import os
 import re
 import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from gymsuite import Sandbox
 from gymsuite.sandbox import hierarchies
 from gymsuite.sandbox.local import LocalHost, LocalSandbox
-from gymsuite.sandbox.scene import SERVER
 
 PATIENCE = 30.0
 KEPT = re.compile(r"/tmp/[0-9a-f]{16}")  # noqa: S108 - in the keeper's own mount namespace
@@ -44,27 +44,29 @@ def children() -> list[int]:
     return [pid for pid, parent in parents().items() if parent == os.getpid()]
 
 
-def command_line(pid: int) -> str:
+def name(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
+        return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
 
 
 def assert_gone(processes: set[int]) -> None:
-    """Wait for processes to end, for as long as a slow machine may take."""
-    deadline = time.monotonic() + PATIENCE
-    while (left := processes & parents().keys()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not left
+    """Processes end."""
+    _assert_none(lambda: processes & parents().keys())
 
 
 def assert_cgroups_gone(owner: int) -> None:
     """Nothing is left of the cgroups of a process."""
+    _assert_none(lambda: cgroups_of(owner))
+
+
+def _assert_none(left: Callable[[], Collection[object]]) -> None:
+    """Wait for something to be gone, for as long as a slow machine may take."""
     deadline = time.monotonic() + PATIENCE
-    while (left := cgroups_of(owner)) and time.monotonic() < deadline:
+    while left() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not left
+    assert not left()
 
 
 def cgroups_of(owner: int) -> list[Path]:
@@ -77,7 +79,7 @@ def assert_nothing_is_left(host: LocalHost, processes: set[int]) -> None:
     assert_gone(processes)
     keeper = host.keeper().pid
     assert [pid for pid in children() if pid == keeper] == [keeper]
-    assert not [pid for pid in tree(keeper) if SERVER in command_line(pid)]
+    assert {name(pid) for pid in tree(keeper)} <= {"gymsuite-keeper", "gymsuite-spare", ""}
     assert len(cgroups_of(os.getpid())) <= len(host.cgroups.parents)
     assert_released(keeper)
     assert not host.scratches.parent.exists() or not list(host.scratches.parent.glob("*/*"))
@@ -85,11 +87,8 @@ def assert_nothing_is_left(host: LocalHost, processes: set[int]) -> None:
 
 
 def assert_released(keeper: int) -> None:
-    """Wait until a keeper has none of its snapshots: of those that are given up it hears later."""
-    deadline = time.monotonic() + PATIENCE
-    while (left := kept_by(keeper)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not left
+    """A keeper has none of its snapshots: of those that are given up it hears later."""
+    _assert_none(lambda: kept_by(keeper))
 
 
 def kept_by(keeper: int) -> list[str]:

@@ -45,14 +45,17 @@ def test_a_run_is_a_table_and_a_report_that_compares_with_itself(tmp_path: Path)
 def test_an_interrupted_run_has_reported_the_levels_that_ended(tmp_path: Path) -> None:
     require("local")
     out = tmp_path / "a.json"
-    arguments = ["bench", "--provider", "local", "--levels", "1,2", "--seconds", "1"]
+    arguments = ["bench", "--provider", "local", "--levels", "1,2,3,4", "--seconds", "1"]
     running = subprocess.Popen(command(*arguments, "--out", out), cwd=tmp_path, env=variables())
     deadline = time.monotonic() + 60
     while not out.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     assert running.wait(60) == 130
-    assert [level["concurrency"] for level in json.loads(out.read_text())["levels"]] == [1]
+    ended = [level["concurrency"] for level in json.loads(out.read_text())["levels"]]
+    # How many of them there are by then is up to the machine.
+    assert ended
+    assert ended == [1, 2, 3][: len(ended)]
 
 
 @pytest.mark.docker
